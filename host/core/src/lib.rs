@@ -109,6 +109,6 @@ pub use sender::Sender;
 pub use slots::{Slot, Slots};
 pub use tally::{LabelValues, MAX_LABEL_VALUES, ShapeLimit};
 pub use text::{bounded, escaped, excerpt, is_unprintable, one_line};
-pub use trial::{TrialCall, TrialFault};
+pub use trial::{TRIAL_TIMEOUT, TrialCall, TrialFault};
 pub use verb::{Verb, Verbs};
 pub use view::{Candidate, View};

@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(bound.score(&asked(), &[0]).unwrap(), [0]);
         let (settings, fact_access) = (Arc::from("null"), Arc::default());
         let (timeout, memory) = (Duration::from_secs(1), 1 << 20);
-        let trial = TrialCall { policy: "p".into(), settings, fact_access, timeout, memory };
+        let trial = TrialCall { policy: "p".into(), settings, fact_access, timeout, longest: timeout, memory };
         let found = trial.put_to(bound.as_ref()).map(|found| (found.verb, found.is_certain));
         assert_eq!(found.collect::<Vec<_>>(), [(Verb::Filter, true)]);
     }

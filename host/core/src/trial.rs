@@ -32,8 +32,9 @@ const NODE: &str = r#"{"metadata": {"name": "trial", "labels": {"kubernetes.io/h
 /// 2026-01-01T00:00:00Z.
 const NOW: u64 = 1_767_225_600;
 
-/// The least time of a second try.
-const SECOND_TRY: Duration = Duration::from_secs(1);
+/// The time of a trial call while a policy is loaded: a longer `timeout` is cut to it, since other policies wait, and a
+/// repeated call has this much at least.
+pub const TRIAL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The settings and limits that a policy is tried with.
 #[derive(Debug, Clone)]
@@ -44,8 +45,10 @@ pub struct TrialCall {
     pub settings: Arc<str>,
     /// The sources of facts that it may read; of the sample no fact is known, whatever absence means.
     pub fact_access: Arc<FactAccess>,
-    /// Time of each call.
+    /// The policy's timeout.
     pub timeout: Duration,
+    /// The time after which a call is ended, if its timeout is longer.
+    pub longest: Duration,
     /// Bytes of linear memory.
     pub memory: usize,
 }
@@ -60,6 +63,8 @@ pub struct TrialFault {
     /// It had read nothing of pod or nodes, or its sidecar does not declare a read, of a source of facts or a count: calls
     /// about other pods and nodes end in this way, too.
     pub is_certain: bool,
+    /// The call ran out of time, and had less than the policy's timeout.
+    pub is_cut_short: bool,
 }
 
 // === impl FailedCall ===
@@ -86,14 +91,20 @@ impl TrialCall {
     /// Asks each verb of a policy once, about a sample pod and a sample node, as the iterator comes to it; answers those
     /// that failed.
     ///
-    /// A verb whose failure a busy machine may have caused is asked once more, with a second at least.
+    /// A verb whose failure a busy machine may have caused is asked once more, with [`TRIAL_TIMEOUT`] at least. One that
+    /// ran out of more time than that, or of less than its own timeout, is not.
     pub fn put_to<'p>(&'p self, policy: &'p dyn Policy) -> impl Iterator<Item = TrialFault> + 'p {
         let verbs = policy.verbs();
         let try_verb = move |verb| {
-            let first = self.ask(policy, verb, self.timeout)?;
-            let had_a_second = first.fault.kind == FaultKind::Timeout && self.timeout >= SECOND_TRY;
-            if first.fault.kind.is_transient() && !had_a_second {
-                self.ask(policy, verb, self.timeout.max(SECOND_TRY))
+            let time = self.timeout.min(self.longest);
+            let first = self.ask(policy, verb, time)?;
+            let is_timeout = first.fault.kind == FaultKind::Timeout;
+            if is_timeout && time < self.timeout {
+                return Some(TrialFault { is_certain: false, is_cut_short: true, ..first });
+            }
+            let had_time = is_timeout && time > TRIAL_TIMEOUT;
+            if first.fault.kind.is_transient() && !had_time {
+                self.ask(policy, verb, time.max(TRIAL_TIMEOUT))
             } else {
                 Some(first)
             }
@@ -117,7 +128,7 @@ impl TrialCall {
         let is_undeclared = fault.kind == FaultKind::Read && recording.reads_undeclared();
         let is_blind = reads.iter().all(|line| line.read == settings);
         let is_certain = fault.kind != FaultKind::Busy && (is_blind || is_undeclared);
-        Some(TrialFault { verb, fault, is_certain })
+        Some(TrialFault { verb, fault, is_certain, is_cut_short: false })
     }
 }
 
@@ -149,8 +160,56 @@ fn sample() -> Option<View> {
 
 #[cfg(test)]
 mod tests {
+    use parking_lot::Mutex;
+
     use super::*;
-    use crate::{NodeRead, PlacedRead, PodRead, Value};
+    use crate::{NodeRead, NodeSource, PlacedRead, PodRead, Value, Verbs, Verdict};
+
+    /// Its filter runs out of time, and notes how much it had, in units of the timeout.
+    struct Slow(Mutex<Vec<Duration>>);
+
+    impl Policy for Slow {
+        fn verbs(&self) -> Verbs {
+            [Verb::Filter].into_iter().collect()
+        }
+
+        fn filter_each(&self, ask: &Ask, _: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {
+            let left = ask.limits.deadline.saturating_duration_since(Instant::now());
+            self.0.lock().push(left);
+            Err(Fault::new(FaultKind::Timeout, "too slow"))
+        }
+    }
+
+    #[test]
+    fn a_call_that_ran_out_of_time_is_repeated_unless_it_had_much_or_less_than_its_timeout() {
+        // The policy's timeout, the longest call, the calls, and whether the fault is certain and cut short, in milliseconds.
+        let table = [
+            (100, 1_000, &[100, 1_000][..], true, false),
+            (1_000, 1_000, &[1_000, 1_000], true, false),
+            (1_001, 1_000, &[1_000], false, true),
+            (60_000, 60_000, &[60_000], true, false),
+        ];
+        for (timeout, longest, times, is_certain, is_cut_short) in table {
+            let policy = Slow(Mutex::default());
+            let call = TrialCall {
+                policy: "p".into(),
+                settings: "null".into(),
+                fact_access: Arc::default(),
+                timeout: Duration::from_millis(timeout),
+                longest: Duration::from_millis(longest),
+                memory: 0,
+            };
+            let fault = Fault::new(FaultKind::Timeout, "too slow");
+            let expected = TrialFault { verb: Verb::Filter, fault, is_certain, is_cut_short };
+            assert_eq!(call.put_to(&policy).collect::<Vec<_>>(), [expected], "{timeout}");
+            let had = policy.0.into_inner();
+            let is_close = |(had, time): (&Duration, &u64)| {
+                let time = Duration::from_millis(*time);
+                *had <= time && *had > time / 2
+            };
+            assert!(had.len() == times.len() && had.iter().zip(times).all(is_close), "{timeout}: {had:?}");
+        }
+    }
 
     #[test]
     fn the_sample_is_one_node_with_one_pod_that_could_be_evicted() {

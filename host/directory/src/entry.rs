@@ -33,9 +33,10 @@ pub(crate) struct PolicyEntry {
     readings: u32,
     /// The last version that was in force and was not off: it answers again when its sidecar is no longer off.
     version: Option<PolicyVersion>,
-    /// The previous version, until the one in force has answered a call.
-    before: Option<PolicyVersion>,
-    /// The version on probation; the previous version is now asked its failed call.
+    /// The last good version: the last one that has answered a call, or the first one. Only until the one in force has
+    /// answered, and is the last good version itself.
+    last_good: Option<PolicyVersion>,
+    /// The version on probation whose failed call the last good version is being asked.
     checked: Option<Arc<Member>>,
     /// The version that the files make, if their sidecar switches it off: nobody asks it, so it is never one to go
     /// back to.
@@ -192,7 +193,7 @@ impl PolicyEntry {
         let is_news = self.is_library != is_library;
         self.is_library = is_library;
         if is_news && is_library {
-            (self.version, self.before, self.off) = (None, None, None);
+            (self.version, self.last_good, self.off) = (None, None, None);
             (self.pending_refusal, self.reported, self.job) = (None, None, None);
             self.retry.settle();
         }

@@ -12,8 +12,8 @@ use plimsoll_system::digest::sha256;
 
 use crate::refusal::FileRefusal;
 
-/// The facts that all files may have in memory, as a multiple of the limit for their newest contents. Versions before
-/// keep their facts until the new ones have answered, and a reload of all files must not be refused meanwhile.
+/// The facts that all files may have in memory, as a multiple of the limit for their newest contents. Last good
+/// versions keep their facts until the new ones have answered, and a reload of all files must not be refused meanwhile.
 const KEPT_VERSIONS: usize = 2;
 
 /// The digest of a file's text.
@@ -92,7 +92,7 @@ impl FactPool {
             facts.insert(file.clone(), content);
             let known = self.known.lock();
             if known.volume(known.sources.keys()).exceeds(all) {
-                return Err(too_many(&path, "the files that sidecars name, and those of the versions before,", all));
+                return Err(too_many(&path, "the files that sidecars name, and those of the last good versions,", all));
             }
         }
         Ok(facts)
@@ -223,7 +223,7 @@ mod tests {
         let pool = FactPool::new(LIMIT);
         let versions: Vec<FileFacts> = ["1", "2"].map(|value| read(&pool, "a.csv", 10, value).unwrap()).into();
         let refusal = read(&pool, "a.csv", 10, "3").unwrap_err();
-        assert!(refusal.text.contains("those of the versions before, would have more than 20 facts"), "{refusal:?}");
+        assert!(refusal.text.contains("those of the last good versions, would have more than 20 facts"), "{refusal:?}");
         let stored = texts(&[("a.csv", 1, "4")]);
         assert!(pool.restore(Path::new("stored"), &stored).is_err());
         drop(versions);

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  directory ──> Scan ──> Settling ──> PolicyTable ──> RosterUpdate { roster, changes }
-//!             (stamps)  (what is quiet?)  │  ▲ keeps the last good
+//!             (stamps)  (debouncing)      │  ▲ keeps the last good
 //!                                   Job   ▼  │  JobOutcome
 //!                                      WorkerPool ──> Loader (port: compiles)
 //! ```

@@ -4,6 +4,7 @@ mod build;
 mod program;
 
 use std::{
+    cell::OnceCell,
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
@@ -125,24 +126,33 @@ impl LoadContext {
         let started = Instant::now();
         let loader = TimedLoader { loader: self.loader.as_ref(), taken: Mutex::default() };
         let reader = ContentReader { known: &self.known_modules, loader: &loader, facts: &self.fact_pool };
+        // To build it takes trial calls, and both the attempt and a refusal may need it.
+        let restored = OnceCell::new();
+        let last_good = || restored.get_or_init(|| self.last_good_of(&job, &loader)).clone();
         let reading = Reading::take(&self.root, &job.scan, &job.sources, &self.bounds, reader);
         let (result, staged) = match reading.content {
             None => (LoadResult::Changing, None),
             Some(Err(refusal)) => (LoadResult::Refused(refusal, None), None),
             Some(Ok(content)) => {
-                let result = self.attempt(&job, &content, &loader);
+                let result = self.attempt(&job, &content, &loader, &last_good);
                 let staged = self.stage_if_loaded(&job, &content, &result);
                 (result, staged)
             }
         };
-        let result = self.restore_if_refused(&job, reading.summary.as_ref(), result, &loader);
+        let result = restore_if_refused(reading.summary.as_ref(), result, &last_good);
         let total = started.elapsed();
         let time = LoadTime { total, own: total.saturating_sub(loader.taken()) };
         let LoadJob { id, number, .. } = job;
         LoadOutcome { id, number, stamps: reading.stamps, summary: reading.summary, time, result, staged }
     }
 
-    fn attempt(&self, job: &LoadJob, content: &Content, loader: &dyn Loader) -> LoadResult {
+    fn attempt(
+        &self,
+        job: &LoadJob,
+        content: &Content,
+        loader: &dyn Loader,
+        last_good: &dyn Fn() -> Option<PolicyVersion>,
+    ) -> LoadResult {
         let digests = content.digests.clone();
         if job.current.as_ref().is_some_and(|version| version.digests == digests) {
             return LoadResult::InForce;
@@ -153,36 +163,20 @@ impl LoadContext {
         if let Some((_, why)) = self.rolled_back(job).filter(|(bad, _)| *bad == digests) {
             return LoadResult::Refused(FileRefusal::rolled_back(why), Some(digests));
         }
-        let before = self.last_good_of(job, loader).filter(|before| before.digests != digests);
+        let last_good = last_good().filter(|last_good| last_good.digests != digests);
         // The version from before a restart has the first number.
-        let version = job.version + u64::from(before.is_some());
+        let version = job.version + u64::from(last_good.is_some());
         let current = job.current.as_ref().map(|version| version.member.as_ref());
         match build(&job.id, version, content, current, loader) {
-            Ok(member) => LoadResult::Loaded(PolicyVersion { member: Arc::new(member), digests }, before),
+            Ok(member) => LoadResult::Loaded(PolicyVersion { member: Arc::new(member), digests }, last_good),
             Err(refusal) => LoadResult::Refused(refusal, Some(digests)),
         }
     }
 
-    /// Writes a version that is ready; whether it is kept is decided when it comes into force.
+    /// Writes a version that is ready; whether it stays is decided when it comes into force.
     fn stage_if_loaded(&self, job: &LoadJob, content: &Content, result: &LoadResult) -> Option<StagedVersion> {
         let is_to_keep = matches!(result, LoadResult::Loaded(version, _) if !version.is_off());
         self.last_good.as_ref().filter(|_| is_to_keep)?.stage(&job.id, content)
-    }
-
-    /// Restores the version stored before a restart, unless the sidecar switches the policy off.
-    fn restore_if_refused(
-        &self,
-        job: &LoadJob,
-        summary: Option<&SidecarSummary>,
-        result: LoadResult,
-        loader: &dyn Loader,
-    ) -> LoadResult {
-        let LoadResult::Refused(refusal, digests) = result else { return result };
-        let is_off = summary.is_some_and(|summary| summary.config.mode == Mode::Off);
-        match self.last_good_of(job, loader).filter(|before| !is_off && Some(&before.digests) != digests.as_ref()) {
-            Some(version) => LoadResult::Restored(version, refusal, digests),
-            None => LoadResult::Refused(refusal, digests),
-        }
     }
 
     /// Loads the last good version from before a restart, if there is one, and it still loads.
@@ -201,6 +195,20 @@ impl LoadContext {
         let last_good = self.last_good.as_ref().filter(|_| job.may_restore)?;
         last_good.good(&job.id)?;
         last_good.rolled_back(&job.id)
+    }
+}
+
+/// Restores the version stored before a restart, unless the sidecar switches the policy off.
+fn restore_if_refused(
+    summary: Option<&SidecarSummary>,
+    result: LoadResult,
+    last_good: &dyn Fn() -> Option<PolicyVersion>,
+) -> LoadResult {
+    let LoadResult::Refused(refusal, digests) = result else { return result };
+    let is_off = summary.is_some_and(|summary| summary.config.mode == Mode::Off);
+    match last_good().filter(|last_good| !is_off && Some(&last_good.digests) != digests.as_ref()) {
+        Some(version) => LoadResult::Restored(version, refusal, digests),
+        None => LoadResult::Refused(refusal, digests),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The check before a rollback: does the previous version answer the call that the new one failed?
+//! The check before a rollback: does the last good version answer the call that the new one failed?
 //!
 //! It calls a guest, which may hang until its timeout, so it runs on a thread of the worker pool.
 
@@ -8,7 +8,7 @@ use plimsoll_core::{FailedCall, Member};
 
 use crate::scan::PolicyId;
 
-/// Timeout of the call of the previous version.
+/// Timeout of the call of the last good version.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A check of a version that fails from its first calls on.
@@ -17,7 +17,7 @@ pub(crate) struct RollbackCheck {
     /// The version that fails.
     pub(crate) failing: Arc<Member>,
     /// The version that would be in force again.
-    pub(crate) previous: Arc<Member>,
+    pub(crate) last_good: Arc<Member>,
     /// The call that failed.
     pub(crate) call: FailedCall,
 }
@@ -25,9 +25,9 @@ pub(crate) struct RollbackCheck {
 // === impl RollbackCheck ===
 
 impl RollbackCheck {
-    /// Returns how the new version failed a call that the previous one answers; `None` if that one fails, too.
+    /// Returns how the new version failed a call that the last good one answers; `None` if that one fails, too.
     pub(crate) fn carry_out(&self) -> Option<String> {
-        self.call.put_to(&self.previous, CHECK_TIMEOUT).ok()?;
+        self.call.put_to(&self.last_good, CHECK_TIMEOUT).ok()?;
         Some(format!("it failed to {} from its first calls on ({})", self.call.verb(), self.call.fault()))
     }
 }

@@ -39,8 +39,8 @@ pub(crate) struct PolicyTable {
     /// Paths of ignored files that were reported.
     ignored: BTreeSet<String>,
     past: PastVersions,
-    /// The number of the last job.
-    jobs: u64,
+    /// The number of the next job.
+    next_job: u64,
     /// The changes since the last update was taken.
     changes: Vec<PolicyChange>,
     /// Whether the roster has changed since the last update.
@@ -63,7 +63,7 @@ impl PolicyTable {
             problems: BTreeMap::new(),
             ignored: BTreeSet::new(),
             past: PastVersions::default(),
-            jobs: 0,
+            next_job: 0,
             changes: Vec::new(),
             is_different: false,
         }
@@ -108,8 +108,8 @@ impl PolicyTable {
                 self.is_different = true;
                 self.changes.extend(entry.switched_off(id).filter(|_| !was_off));
             }
-            if let Some(job) = entry.job(id, sources, scan, self.jobs, timing) {
-                self.jobs += 1;
+            if let Some(job) = entry.job(id, sources, scan, self.next_job, timing) {
+                self.next_job += 1;
                 jobs.push(job);
             }
             self.changes.extend(entry.report(id, timing));

@@ -27,7 +27,7 @@ fn fingerprint(digest: &str) -> String {
 }
 
 impl PolicyEntry {
-    /// Whether this is the outcome of the load under way; another one is of no interest any more.
+    /// Whether this is the outcome of the load in progress; the outcome of an earlier one is obsolete.
     pub(crate) fn awaits(&self, outcome: &LoadOutcome) -> bool {
         self.job == Some(outcome.number)
     }
@@ -72,8 +72,8 @@ impl PolicyEntry {
                 self.reported.take().map(|_| PolicyChange::Unchanged { id: id.to_string() })
             }
             LoadResult::RefusedBefore(digests) => {
-                let before = self.refused.as_ref().filter(|(refused, _)| *refused == digests);
-                self.pending_refusal = before.map(|(_, refusal)| refusal.clone());
+                let known = self.refused.as_ref().filter(|(refused, _)| *refused == digests);
+                self.pending_refusal = known.map(|(_, refusal)| refusal.clone());
                 None
             }
             LoadResult::Refused(refusal, digests) => {
@@ -85,9 +85,9 @@ impl PolicyEntry {
                 self.refuse(refusal, digests, time, now);
                 Some(change)
             }
-            LoadResult::Loaded(version, before) => {
-                let previous = if version.is_off() { &mut self.version } else { &mut self.before };
-                *previous = previous.take().or(before);
+            LoadResult::Loaded(version, restored) => {
+                let kept = if version.is_off() { &mut self.version } else { &mut self.last_good };
+                *kept = kept.take().or(restored);
                 Some(self.put_in_force(id, version, time.total))
             }
         }
@@ -121,9 +121,9 @@ impl PolicyEntry {
             // The version that was in force waits until the policy is switched on again.
             self.off = Some(version);
         } else {
-            // One that has not answered yet is no version to go back to, if there is another.
-            self.before = self.before.take().or(self.version.take());
-            if self.before.is_some() {
+            // A version that has not answered a call yet does not replace the last good one.
+            self.last_good = self.last_good.take().or(self.version.take());
+            if self.last_good.is_some() {
                 version.member.circuit.begin_probation();
             }
             (self.version, self.off) = (Some(version), None);

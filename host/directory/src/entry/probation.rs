@@ -19,46 +19,46 @@ pub(crate) struct Rollback {
 impl PolicyEntry {
     /// Whether there is a version to go back to, and the one in force is asked.
     pub(crate) fn is_on_probation(&self) -> bool {
-        self.before.is_some() && !self.sidecar_mode.is_off()
+        self.last_good.is_some() && !self.sidecar_mode.is_off()
     }
 
     /// Ends the probation if the version in force has answered; returns the digests of its files.
     pub(crate) fn confirm(&mut self) -> Option<ContentDigests> {
         let version = self.version.as_ref().filter(|version| version.member.circuit.has_answered())?;
-        self.before.take()?;
+        self.last_good.take()?;
         version.member.circuit.end_probation();
         Some(version.digests.clone())
     }
 
     /// The check to run if the version in force fails from its first calls on; one at a time.
     pub(crate) fn rollback_check(&mut self, id: &PolicyId) -> Option<RollbackCheck> {
-        let (version, before) = (self.version.as_ref()?, self.before.as_ref()?);
-        let (failing, previous) = (Arc::clone(&version.member), Arc::clone(&before.member));
+        let (version, last_good) = (self.version.as_ref()?, self.last_good.as_ref()?);
+        let (failing, last_good) = (Arc::clone(&version.member), Arc::clone(&last_good.member));
         if self.checked.as_ref().is_some_and(|checked| Arc::ptr_eq(checked, &failing)) {
             return None;
         }
         let call = failing.circuit.take_failed()?;
         self.checked = Some(Arc::clone(&failing));
-        Some(RollbackCheck { id: id.clone(), failing, previous, call })
+        Some(RollbackCheck { id: id.clone(), failing, last_good, call })
     }
 
-    /// Rolls back if the last good version answers the call that the one in force fails. An outcome about other versions
-    /// than the two of now is obsolete.
+    /// Rolls back if the last good version answers the call that the one in force fails. An outcome is
+    /// obsolete once either version has been replaced.
     pub(crate) fn apply_check(&mut self, check: &RollbackCheck, error: Option<String>) -> Option<Rollback> {
-        let RollbackCheck { id, failing, previous, .. } = check;
+        let RollbackCheck { id, failing, last_good, .. } = check;
         self.checked.take_if(|checked| Arc::ptr_eq(checked, failing));
         let version = self.version.as_ref().filter(|version| Arc::ptr_eq(&version.member, failing))?;
-        let before = self.before.as_ref().filter(|before| Arc::ptr_eq(&before.member, previous))?;
+        let good = self.last_good.as_ref().filter(|good| Arc::ptr_eq(&good.member, last_good))?;
         // During the check it may have answered, or have been switched off.
         let error = error.filter(|_| !failing.circuit.has_answered() && !self.sidecar_mode.is_off())?;
         let (number, digests) = (version.member.version, version.digests.clone());
-        let (back, digest) = (before.member.version, before.digests.module.clone());
+        let (back, digest) = (good.member.version, good.digests.module.clone());
         let refusal = FileRefusal::rolled_back(format!("{error}; the last good version answers the same call"));
         failing.circuit.end_probation();
-        self.version = self.before.take();
+        self.version = self.last_good.take();
         self.refused = Some((digests.clone(), refusal.clone()));
         self.pending_refusal = None;
-        // A load that began before found the failing version in force, which it is no more.
+        // A load in progress compares its files with the failing version, which is no longer in force.
         (self.job, self.stale) = (None, true);
         let why = refusal.text.clone();
         self.reported = Some(refusal);

@@ -6,8 +6,8 @@ use std::{
 };
 
 use plimsoll_core::{
-    Ask, CallClass, FactAccess, FaultKind, Limits, Loader, Member, Mode, Policy, PolicyConfig, Secrets, SidecarFacts,
-    TrialCall, TrialFault, Verb, View, redacting, undecorated,
+    Ask, CallClass, FactAccess, Limits, Loader, Member, Mode, Policy, PolicyConfig, Secrets, SidecarFacts,
+    TRIAL_TIMEOUT, TrialCall, TrialFault, Verb, View, redacting, undecorated,
 };
 use plimsoll_system::digest::hex;
 
@@ -44,7 +44,8 @@ pub(crate) fn build(
     let policy = redacting(policy, &content.sidecar.settings);
     let size = content.module.len() as u64;
     validate(id, content, policy.as_ref())?;
-    put_on_trial(id, content, &config, policy.as_ref())?;
+    let fact_access = Arc::new(access_of(id, content));
+    put_on_trial(id, content, &config, policy.as_ref(), &fact_access)?;
     warn_of_idle_weight(id, content, policy.as_ref());
     if config.mode != Mode::Off {
         loader.preinitialize(&Member::id_of(&id.group, &id.name), &content.module, &content.sidecar.settings);
@@ -54,7 +55,7 @@ pub(crate) fn build(
         digest: content.digests.module.as_str().into(),
         size,
         version,
-        fact_access: Arc::new(access_of(id, content)),
+        fact_access,
         sidecar_facts: sidecar_facts_of(id, content),
         ..Member::new(Arc::clone(&id.group), Arc::clone(&id.name), config, policy)
     })
@@ -107,8 +108,9 @@ fn validate(id: &PolicyId, content: &Content, policy: &dyn Policy) -> Result<(),
     }
 }
 
-/// The longest trial call. Policies are loaded a few at a time, so one that may take a minute must not be tried for one.
-const MAX_TRIAL: Duration = Duration::from_secs(1);
+/// The time after which no further verb is tried. Policies are loaded a few at a time, and one that loops in each of its
+/// verbs must not delay others for long.
+const MAX_TRIALS: Duration = Duration::from_secs(3);
 
 /// Refuses a policy that fails on every sample. In shadow mode faults are harmless, and worth observing.
 fn put_on_trial(
@@ -116,25 +118,28 @@ fn put_on_trial(
     content: &Content,
     config: &PolicyConfig,
     policy: &dyn Policy,
+    fact_access: &Arc<FactAccess>,
 ) -> Result<(), FileRefusal> {
     if config.mode != Mode::Enforce {
         return Ok(());
     }
     let settings = Arc::clone(&content.sidecar.settings);
-    let policy_name = Member::id_of(&id.group, &id.name);
-    let fact_access = Arc::new(access_of(id, content));
-    let (timeout, memory) = (config.timeout.min(MAX_TRIAL), config.memory);
-    let call = TrialCall { policy: policy_name, settings, fact_access, timeout, memory };
-    for TrialFault { verb, fault, is_certain } in call.put_to(policy) {
+    let (policy_name, fact_access) = (Member::id_of(&id.group, &id.name), Arc::clone(fact_access));
+    let PolicyConfig { timeout, memory, .. } = *config;
+    let call = TrialCall { policy: policy_name, settings, fact_access, timeout, longest: TRIAL_TIMEOUT, memory };
+    let started = Instant::now();
+    for TrialFault { verb, fault, is_certain, is_cut_short } in call.put_to(policy) {
         let label = &content.module_label;
-        let had_no_time = fault.kind == FaultKind::Timeout && timeout < config.timeout;
-        if is_certain && !had_no_time {
+        if is_certain {
             let text = format!("{label}: every call of {verb} would fail, as a trial did: {fault}");
             return Err(FileRefusal::of_fault(text, &fault));
         }
-        tracing::warn!(policy = %id, %verb, %fault, "{label}: it failed on a sample pod and node; others may be no trouble");
-        if had_no_time {
-            // Its other verbs may take as long.
+        if is_cut_short {
+            tracing::warn!(policy = %id, %verb, "{label}: it did not answer a sample within {TRIAL_TIMEOUT:?}; its timeout is {timeout:?}");
+        } else {
+            tracing::warn!(policy = %id, %verb, %fault, "{label}: it failed on a sample pod and node; others may be no trouble");
+        }
+        if started.elapsed() >= MAX_TRIALS {
             break;
         }
     }

@@ -9,7 +9,7 @@ use crate::{refusal::FileRefusal, source::Content};
 /// The settings of a policy without settings.
 const NO_SETTINGS: &str = "null";
 
-/// The policy with what its sidecar says of its verbs (of a program) or its reads (of all others), and its configuration.
+/// The policy, restricted by its sidecar to some verbs (a program) or some reads (any other module), and its configuration.
 ///
 /// # Errors
 /// If the sidecar has a key that has no effect on this kind of module.
@@ -41,6 +41,6 @@ pub(super) fn configured(
     if !sidecar.has_timeout {
         config.timeout = PolicyConfig::default_of(policy.as_ref()).timeout;
     }
-    // The policy may be that of the version before, with other verbs.
+    // The loaded policy may be shared with a version whose sidecar names other verbs.
     Ok((program.answering(sidecar.stdio.unwrap_or(PROGRAM_VERBS)), config))
 }

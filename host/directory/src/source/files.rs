@@ -41,11 +41,15 @@ pub(crate) fn read_module(root: Option<&Path>, path: &Path, bounds: &ReadLimits)
 /// Reads a sidecar; errors about one outside of the root do not quote it.
 pub(crate) fn read_sidecar(root: Option<&Path>, path: &Path) -> Result<SidecarText, FileRefusal> {
     let (bytes, is_outside) = read_bounded(root, path, sidecar::MAX_BYTES, "sidecar")?;
-    let text = String::from_utf8(bytes).map_err(|error| {
+    Ok(SidecarText { text: text_of(path, bytes, "YAML text")?, is_outside })
+}
+
+/// The text of a file.
+fn text_of(path: &Path, bytes: Vec<u8>, expected: &str) -> Result<String, FileRefusal> {
+    String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        FileRefusal::new(format!("{}: byte {at} is not UTF-8: expected YAML text", path.display()))
-    })?;
-    Ok(SidecarText { text, is_outside })
+        FileRefusal::new(format!("{}: byte {at} is not UTF-8: expected {expected}", path.display()))
+    })
 }
 
 /// Reads a file with facts, which must be in `directory`, and that in the root.
@@ -65,13 +69,7 @@ pub(super) fn read_facts(root: Option<&Path>, directory: &Path, path: &Path) -> 
         return Err(refused());
     }
     let bytes = file.read(sidecar::MAX_BYTES).map_err(named)?;
-    String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        FileRefusal::new(format!(
-            "{}: byte {at} is not UTF-8: expected lines with a key, a comma and a value",
-            path.display()
-        ))
-    })
+    text_of(path, bytes, "lines with a key, a comma and a value")
 }
 
 /// Parses a sidecar's text.

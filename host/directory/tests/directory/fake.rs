@@ -143,7 +143,8 @@ impl Gate {
 
 impl Policy for FakePolicy {
     fn verbs(&self) -> Verbs {
-        [Verb::Filter, Verb::Validate].into_iter().collect()
+        let score = self.tag.starts_with("slow").then_some(Verb::Score);
+        [Verb::Filter, Verb::Validate].into_iter().chain(score).collect()
     }
 
     /// Accepts settings that say nothing, or its own tag.
@@ -160,7 +161,8 @@ impl Policy for FakePolicy {
     }
 
     /// One whose tag begins with `reads` reads the source of facts `load`. One whose tag begins with `fails` fails for
-    /// every pod but that of the trial, from which nobody can tell. `loops` exceeds its time, whatever that is.
+    /// every pod but that of the trial, from which nobody can tell. `loops` exceeds its time, whatever that is, as
+    /// does one whose tag begins with `slow`, which has a score, too.
     fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {
         self.calls_held.pass(&self.tag);
         if self.tag.starts_with("fails") && ask.view.read(Read::Pod(PodRead::Name)).unwrap() != Value::text("trial") {
@@ -171,7 +173,7 @@ impl Policy for FakePolicy {
             let load = Read::FactsNumber { source: "load", key: "all" };
             ask.view.read(load).map_err(|error| Fault::new(FaultKind::Read, error.to_string()))?;
         }
-        if self.tag == "loops" {
+        if self.tag == "loops" || self.tag.starts_with("slow") {
             self.times.lock().unwrap().push(ask.limits.deadline.saturating_duration_since(Instant::now()));
             return Err(Fault::new(FaultKind::Timeout, "too slow"));
         }
@@ -180,6 +182,17 @@ impl Policy for FakePolicy {
         }
         while nodes.next().is_some() {
             nodes.answer(Verdict::Unschedulable(self.tag.as_str().into()));
+        }
+        Ok(())
+    }
+
+    /// That of `slow-and-bad` always fails.
+    fn score_each(&self, _: &Ask, nodes: &mut dyn NodeSource<u32>) -> Result<(), Fault> {
+        if self.tag == "slow-and-bad" {
+            return Err(Fault::new(FaultKind::Trap, "unreachable"));
+        }
+        while nodes.next().is_some() {
+            nodes.answer(0);
         }
         Ok(())
     }

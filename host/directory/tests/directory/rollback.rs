@@ -121,6 +121,10 @@ fn a_file_that_went_bad_leaves_the_last_good_version_in_force_after_a_restart() 
     world.write("x.wasm", &good("v1"));
     world.write("x.yaml", "match:\n  namespaces: [a]\n");
     start(&world, &last_good).wait_for_tag("x", "v1");
+    let loads = world.loader.loads_of("v1");
+    world.put("x.wasm", &good("never"));
+    start(&world, &last_good).wait_for("the last good version", |roster| roster.state("x") == PolicyState::Kept);
+    assert_eq!(world.loader.loads_of("v1"), loads + 1, "it is loaded and tried once, not for each use");
     for (name, bad) in [("x.wasm", "bad"), ("x.yaml", "mode: of")] {
         world.put(name, bad);
         let mut watched = start(&world, &last_good);
@@ -209,6 +213,19 @@ fn a_trial_takes_a_second_at_most_and_one_that_had_less_time_than_calls_have_ref
         world.failure(&watched.roster),
         "x.wasm: every call of filter would fail, as a trial did: timeout: too slow"
     );
+}
+
+#[test]
+fn a_slow_verb_does_not_spare_the_others_their_trials() {
+    let world = World::new();
+    world.write("x.wasm", &good("slow"));
+    world.write("x.yaml", "timeout: 2s\n");
+    let mut watched = world.start(world.config());
+    watched.wait_for("a policy in force", |roster| roster.state("x") == PolicyState::Active);
+    world.put("x.wasm", &good("slow-and-bad"));
+    watched.wait_for("a failure", |roster| roster.state("x") == PolicyState::Kept);
+    let expected = "x.wasm: every call of score would fail, as a trial did: trap: unreachable";
+    assert_eq!(world.failure(&watched.roster), expected);
 }
 
 #[test]

@@ -79,7 +79,8 @@ impl Callee {
     pub(super) fn trial_faults(&self) -> Vec<(Verb, Fault)> {
         let (settings, policy) = (Arc::clone(&self.settings), Arc::from("check"));
         let fact_access = Arc::clone(&self.fact_access);
-        let trial = TrialCall { policy, settings, fact_access, timeout: self.timeout, memory: self.memory };
+        let (timeout, memory) = (self.timeout, self.memory);
+        let trial = TrialCall { policy, settings, fact_access, timeout, longest: timeout, memory };
         let certain = trial.put_to(self.policy.as_ref()).filter(|found| found.is_certain);
         certain.map(|found| (found.verb, found.fault)).collect()
     }

@@ -127,6 +127,7 @@ fn a_policy_around_another_one_passes_on_every_verb() {
         settings: "null".into(),
         fact_access: Arc::default(),
         timeout,
+        longest: timeout,
         memory: 0,
     };
     let mut faults: Vec<Fault> = call.put_to(policy.as_ref()).map(|trial| trial.fault).collect();
