@@ -61,6 +61,8 @@ pub(crate) enum RefusedError {
         core_export(Verb::Filter)
     )]
     NoVerb,
+    #[error("{}; and it imports {}, which a policy cannot", Self::NoVerb, first(.0))]
+    NoVerbAndImports(Vec<String>),
     #[error("it imports {}; a policy may import plimsoll:policy@{VERSION} ({}) and WASI 0.2, no other version", first(.0), imports())]
     Import(Vec<String>),
     #[error("it uses asynchronous functions of the component model; build it with synchronous ones: {0}")]

@@ -79,27 +79,29 @@ pub(crate) fn kind(module: &[u8]) -> Result<ModuleKind, RefusedError> {
 /// # Errors
 /// Says what is wrong with the module and what was expected.
 pub(crate) fn lift(module: &[u8]) -> Result<Vec<u8>, RefusedError> {
-    let survey = ModuleScan::of(module)?;
-    lift_scanned(module, &survey).map_err(|error| match foreign_imports(module) {
+    let scan = ModuleScan::of(module)?;
+    lift_scanned(module, &scan).map_err(|error| match (error, foreign_imports(module)) {
         // Its own world decides what it may import.
-        foreign if survey.has_world || foreign.is_empty() => error,
-        foreign => RefusedError::Import(foreign),
+        (error, foreign) if scan.has_world || foreign.is_empty() => error,
+        // A library of another project, or a policy whose exports are missing: imports are not its first problem.
+        (RefusedError::NoVerb, foreign) => RefusedError::NoVerbAndImports(foreign),
+        (_, foreign) => RefusedError::Import(foreign),
     })
 }
 
-fn lift_scanned(module: &[u8], survey: &ModuleScan) -> Result<Vec<u8>, RefusedError> {
-    let is_program = survey.is_program();
-    if survey.verbs.is_empty() && !survey.has_world && !is_program {
+fn lift_scanned(module: &[u8], scan: &ModuleScan) -> Result<Vec<u8>, RefusedError> {
+    let is_program = scan.is_program();
+    if scan.verbs.is_empty() && !scan.has_world && !is_program {
         return Err(RefusedError::NoVerb);
     }
-    let many_segments = survey.data_segments > coalesce::WORTHWHILE && !survey.names_data;
+    let many_segments = scan.data_segments > coalesce::WORTHWHILE && !scan.names_data;
     let mut module = if many_segments { coalesce::coalesce(module)? } else { module.to_vec() };
-    if !survey.has_world && !is_program {
-        let exports = survey.verbs.iter().map(|verb| format!("export {verb};")).collect::<Vec<_>>().join(" ");
+    if !scan.has_world && !is_program {
+        let exports = scan.verbs.iter().map(|verb| format!("export {verb};")).collect::<Vec<_>>().join(" ");
         embed(&mut module, &format!("{WIT}\nworld lifted {{ include imports; {exports} }}\n"), "lifted")?;
     }
     let adapter = if is_program { &adapter::COMMAND } else { &adapter::REACTOR };
-    encode(&module, survey.needs_wasi.then_some(adapter))
+    encode(&module, scan.needs_wasi.then_some(adapter))
 }
 
 fn encode(module: &[u8], preview1: Option<&Adapter>) -> Result<Vec<u8>, RefusedError> {
@@ -125,7 +127,7 @@ fn foreign_imports(module: &[u8]) -> Vec<String> {
 
 impl ModuleScan {
     fn of(module: &[u8]) -> Result<Self, RefusedError> {
-        let mut survey = Self::default();
+        let mut scan = Self::default();
         for payload in Parser::new(0).parse_all(module) {
             match payload.map_err(|error| invalid(&error))? {
                 Payload::ImportSection(imports) => {
@@ -135,7 +137,7 @@ impl ModuleScan {
                         if import.module.contains(adapter::PACKAGE) {
                             return Err(RefusedError::Import(vec![import.module.to_owned()]));
                         }
-                        survey.needs_wasi |= import.module == adapter::PREVIEW1;
+                        scan.needs_wasi |= import.module == adapter::PREVIEW1;
                         if matches!(import.ty, TypeRef::Memory(memory) if memory.shared) {
                             return Err(RefusedError::Threads);
                         }
@@ -148,8 +150,8 @@ impl ModuleScan {
                         if export.name.contains(adapter::PACKAGE) {
                             return Err(RefusedError::UnknownVerb { name: export.name.to_owned() });
                         }
-                        survey.has_start |= export.name == START && export.kind == ExternalKind::Func;
-                        survey.verbs.extend(interface_of_core_export(export.name)?);
+                        scan.has_start |= export.name == START && export.kind == ExternalKind::Func;
+                        scan.verbs.extend(interface_of_core_export(export.name)?);
                     }
                 }
                 Payload::MemorySection(memories) => {
@@ -159,13 +161,13 @@ impl ModuleScan {
                         }
                     }
                 }
-                Payload::CustomSection(section) => survey.has_world |= section.name().starts_with("component-type"),
-                Payload::DataSection(data) => survey.data_segments = data.count(),
-                Payload::DataCountSection { .. } => survey.names_data = true,
+                Payload::CustomSection(section) => scan.has_world |= section.name().starts_with("component-type"),
+                Payload::DataSection(data) => scan.data_segments = data.count(),
+                Payload::DataCountSection { .. } => scan.names_data = true,
                 _ => {}
             }
         }
-        Ok(survey)
+        Ok(scan)
     }
 
     /// Whether it is a command of preview 1: without its imports a program could not answer.
@@ -208,6 +210,10 @@ mod tests {
         assert!(error.starts_with("it imports env.abort, env.Date.now; a policy may import"), "{error}");
         let error = lift(&wat::parse_str(text.replace("\"env\"", "\"a:b/c\"")).unwrap()).unwrap_err().to_string();
         assert!(error.starts_with("the core module cannot be made a component: "), "{error}");
+        let library = text.replace("plimsoll:policy/score@0.1.0#score", "score");
+        let error = lift(&wat::parse_str(library).unwrap()).unwrap_err().to_string();
+        assert!(error.starts_with("it exports no verb; expected at least one of "), "{error}");
+        assert!(error.ends_with("; and it imports env.abort, env.Date.now, which a policy cannot"), "{error}");
     }
 
     #[test]
