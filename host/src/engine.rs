@@ -5,17 +5,21 @@ use std::path::PathBuf;
 use anyhow::Result;
 use plimsoll_wasm::{ChildConfig, CompileReporter, EngineConfig, EngineError, WasmLoader};
 
-use crate::{args::EngineArgs, progress};
+use crate::{args::EngineArgs, output, progress};
 
 /// The part of the container's memory that guests may take; docs/operations.md has the whole sum.
 const GUESTS: usize = 4;
+
+/// What an unusable default cache costs.
+const NOT_CACHED: &str =
+    "compiled policies are not cached, so each start compiles them again; --compile-cache names another directory";
 
 /// The policy loader of `serve`, configured by the flags; it logs the compiles of large modules.
 ///
 /// # Errors
 /// If there is no engine, or the cache that the user named does not work.
 pub(crate) fn loader(args: &EngineArgs) -> Result<WasmLoader> {
-    loader_with(args, None)
+    loader_with(args, None, |error| tracing::warn!(%error, "{NOT_CACHED}"))
 }
 
 /// The policy loader of a command. With a report for people, compiles are shown where there is a terminal.
@@ -23,11 +27,18 @@ pub(crate) fn loader(args: &EngineArgs) -> Result<WasmLoader> {
 /// # Errors
 /// As for [`loader`].
 pub(crate) fn loader_of_command(args: &EngineArgs, is_for_people: bool) -> Result<WasmLoader> {
-    loader_with(args, Some(if is_for_people && progress::is_possible() { progress::show } else { |_| {} }))
+    let reporter: CompileReporter = if is_for_people && progress::is_possible() { progress::show } else { |_| {} };
+    // A command has no log.
+    loader_with(args, Some(reporter), |error| output::remark(&format!("{NOT_CACHED} ({error})")))
 }
 
-/// A cache that the user named must work; the default one may be unusable, as in a pod with a read-only root.
-fn loader_with(args: &EngineArgs, reporter: Option<CompileReporter>) -> Result<WasmLoader> {
+/// A cache that the user named must work; the default one may be unusable, as in a pod with a read-only root, and is then
+/// only reported.
+fn loader_with(
+    args: &EngineArgs,
+    reporter: Option<CompileReporter>,
+    report_no_cache: impl FnOnce(&EngineError),
+) -> Result<WasmLoader> {
     let memory = args.compile_memory as u64;
     let child = ChildConfig { memory, timeout: args.compile_timeout, ..ChildConfig::this_program() };
     let defaults = EngineConfig::new(child);
@@ -44,7 +55,7 @@ fn loader_with(args: &EngineArgs, reporter: Option<CompileReporter>) -> Result<W
     };
     match WasmLoader::new(config.clone()) {
         Err(error @ EngineError::Cache { .. }) if args.compile_cache.is_none() => {
-            tracing::warn!(%error, "compiled policies are not cached, so each start compiles them again; --compile-cache names another directory");
+            report_no_cache(&error);
             Ok(WasmLoader::new(EngineConfig { cache: None, ..config })?)
         }
         loader => Ok(loader?),

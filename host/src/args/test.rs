@@ -48,7 +48,7 @@ pub(crate) struct TestArgs {
 pub(crate) struct RecordArgs {
     /// Write a case about one policy: a request or a snapshot, cut down to what the policy reads, and what it answers
     /// now; `-` prints it
-    #[arg(long = "record", env = "PLIMSOLL_RECORD", value_name = "FILE", conflicts_with_all = ["cases", "filter", "watch"])]
+    #[arg(long = "record", env = "PLIMSOLL_RECORD", value_name = "FILE", conflicts_with_all = ["cases", "filter", "strict", "explain", "watch", "output"])]
     pub(crate) target: Option<PathBuf>,
 
     /// The body of a request of kube-scheduler: filter, prioritize, preempt or bind

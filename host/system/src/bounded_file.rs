@@ -139,16 +139,6 @@ impl OpenedFile {
 
 // === impl ReadFileError ===
 
-impl ReadFileError {
-    /// The error of the system, whatever it was about.
-    pub fn into_io(self) -> io::Error {
-        match self {
-            Self::Unreadable(error) => error,
-            other => io::Error::other(format!("it {other}")),
-        }
-    }
-}
-
 impl From<io::Error> for ReadFileError {
     fn from(error: io::Error) -> Self {
         Self::Unreadable(error)

@@ -186,3 +186,15 @@ fn a_recording_that_cannot_be_says_what_is_missing() {
     let printed = test(directory.path(), &["--record", "-", zone, "--request", &recording("cache/001-filter")]);
     assert!(printed.err.contains("the request has only the names of its nodes"), "{printed:?}");
 }
+
+#[test]
+fn a_recording_refuses_the_flags_of_a_test_that_it_would_ignore() {
+    let directory = tempdir().unwrap();
+    lay_out(directory.path());
+    for flag in [&["--explain"][..], &["--strict"], &["--output", "json"], &["--watch"]] {
+        let args = [&["zone.wasm", "--record", "-"][..], &FROM_SNAPSHOT, flag].concat();
+        let printed = test(directory.path(), &args);
+        assert_eq!(printed.code, Some(2), "{printed:?}");
+        assert!(printed.err.contains("cannot be used with") && printed.err.contains(flag[0]), "{printed:?}");
+    }
+}

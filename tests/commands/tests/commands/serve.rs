@@ -340,6 +340,8 @@ fn a_default_cache_that_cannot_be_used_is_done_without_and_one_that_was_asked_fo
     let printed =
         plimsoll_with(directory.path(), &[("XDG_CACHE_HOME", in_the_way)], &["check", "absent.wasm"]).unwrap();
     assert_eq!(printed.code, Some(1), "{printed:?}");
+    let remark = "plimsoll: compiled policies are not cached, so each start compiles them again; --compile-cache names another directory (";
+    assert!(printed.err.contains(remark) && printed.err.contains(in_the_way), "{printed:?}");
 }
 
 #[test]
