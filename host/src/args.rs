@@ -63,8 +63,8 @@ fn naming_variable(command: &clap::Command, mut error: clap::Error) -> clap::Err
         return error;
     }
     let has_value = |name: &&std::ffi::OsStr| {
-        let own = std::env::var_os(name).unwrap_or_default();
-        own.to_string_lossy().split(',').any(|one| one == value) || own.to_string_lossy() == value
+        let set = std::env::var_os(name).unwrap_or_default();
+        set.to_string_lossy().split(',').any(|one| one == value) || set.to_string_lossy() == value
     };
     let args = command.get_subcommands().flat_map(clap::Command::get_arguments);
     let variable =

@@ -161,7 +161,7 @@ impl Metrics {
         let states = roster.states();
         self.remove_departed(states.keys().cloned().collect(), changes);
         for state in PolicyState::ALL {
-            let count = states.values().filter(|own| **own == state).count();
+            let count = states.values().filter(|policy_state| **policy_state == state).count();
             self.states.get_or_create(&[("state", state.as_str())]).set(count as i64);
         }
         for (of, is_whole) in [("directory", true), ("name", false)] {

@@ -120,7 +120,7 @@ mod tests {
     fn threads(name: &str) -> usize {
         let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
         tasks
-            .filter(|task| std::fs::read_to_string(task.path().join("comm")).is_ok_and(|own| own.trim() == name))
+            .filter(|task| std::fs::read_to_string(task.path().join("comm")).is_ok_and(|comm| comm.trim() == name))
             .count()
     }
 

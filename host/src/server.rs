@@ -50,7 +50,7 @@ pub(crate) struct ServerConfig {
     pub(crate) wire: WireConfig,
 }
 
-/// A running server; it stops when it is told to, or when it is dropped.
+/// A running server; it stops on request, or when it is dropped.
 pub(crate) struct Server {
     tasks: Tasks,
     state: Arc<AdminState>,

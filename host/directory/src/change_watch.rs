@@ -25,7 +25,7 @@ impl ChangeWatch {
         let (sender, changed) = channel();
         let report = sender.clone();
         let watcher = Watcher::new(move || {
-            // Nobody listens any more when the watch is dropped.
+            // The receiver is gone once the watch is dropped.
             let _ = report.send(());
         })
         .ok();

@@ -74,7 +74,7 @@ pub(crate) struct LoadTime {
     pub(crate) total: Duration,
     /// The part without the loader, where modules wait for each other, and which bounds by itself the cost of modules
     /// that fail again and again.
-    pub(crate) own: Duration,
+    pub(crate) without_loader: Duration,
 }
 
 /// Measures the time of another loader.
@@ -141,7 +141,7 @@ impl LoadContext {
         };
         let result = restore_if_refused(reading.summary.as_ref(), result, &last_good);
         let total = started.elapsed();
-        let time = LoadTime { total, own: total.saturating_sub(loader.taken()) };
+        let time = LoadTime { total, without_loader: total.saturating_sub(loader.taken()) };
         let LoadJob { id, number, .. } = job;
         LoadOutcome { id, number, stamps: reading.stamps, summary: reading.summary, time, result, staged }
     }

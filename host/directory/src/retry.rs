@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn another_content_begins_anew() {
+    fn another_content_starts_over() {
         let (mut retry, now) = (Retry::default(), Instant::now());
         (0..5).for_each(|_| retry.failed(Some(content("a")), Duration::ZERO, now));
         retry.failed(Some(content("b")), Duration::ZERO, now);

@@ -195,7 +195,7 @@ impl Reading {
         *summary = Some(SidecarSummary::of(sources, &parsed, sidecar.as_deref()));
         let module = module_of(sources, &parsed, sidecar.as_deref())?;
         stamps.entry(module.clone()).or_insert_with(|| scan.files.get(&module).copied());
-        for file in parsed.facts.iter().filter_map(|own| own.file.as_deref()) {
+        for file in parsed.facts.iter().filter_map(|used| used.file.as_deref()) {
             let file = File { group: group_of(sources), name: file.into() };
             let stamp = scan.files.get(&file).copied();
             stamps.entry(file).or_insert(stamp);

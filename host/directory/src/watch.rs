@@ -47,7 +47,7 @@ impl Directory {
         let (ended, end) = mpsc::channel();
         let run = move || {
             scan_loop.run();
-            // Nobody may wait for it any more.
+            // The receiver may be gone.
             let _ = ended.send(());
         };
         let thread = thread::Builder::new().name("policies".to_owned()).spawn(run);

@@ -151,7 +151,7 @@ impl SharedQueue {
         }
     }
 
-    /// Runs a job; false if nobody waits for its outcome any more. A panic is a transient failure of the job.
+    /// Runs a job; false if the receiver of outcomes is gone. A panic is a transient failure of the job.
     fn carry_out<E: From<JobOutcome>>(&self, job: Job, done: &Sender<E>) -> bool {
         let permit = JobPermit::of(&job);
         let outcome = match job {

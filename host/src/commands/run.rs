@@ -64,8 +64,8 @@ fn scale(offline: &OfflineGateway, flags: &[FineScores], group: &str) -> Result<
     if let Some(absent) = flags.iter().find(|fine| offline.gateway.roster().group(&fine.group).is_none()) {
         bail!("--fine-scores {absent}: there is no such group");
     }
-    let own = flags.iter().find(|fine| fine.group == group);
-    Ok(own.map_or(ScoreScale::Coarse, |fine| fine.scale))
+    let of_group = flags.iter().find(|fine| fine.group == group);
+    Ok(of_group.map_or(ScoreScale::Coarse, |fine| fine.scale))
 }
 
 /// Asks as kube-scheduler would: filter, then prioritize the nodes that are left; and each policy by itself.

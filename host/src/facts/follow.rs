@@ -75,14 +75,14 @@ impl FactsFileFollower {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
-            let own = Arc::clone(&self);
+            let follower = Arc::clone(&self);
             // The file may be on a slow volume.
-            let read = spawn_blocking(move || own.file.text_now().map_err(|error| format!("{error:#}")));
+            let read = spawn_blocking(move || follower.file.text_now().map_err(|error| format!("{error:#}")));
             let Ok(state) = read.await else { continue };
             if let Some(state) = debouncer.add(state, false).cloned() {
-                let own = Arc::clone(&self);
+                let follower = Arc::clone(&self);
                 // Its only error is a panic, which the panic hook has logged.
-                let _ = spawn_blocking(move || own.apply(state)).await;
+                let _ = spawn_blocking(move || follower.apply(state)).await;
             }
         }
     }

@@ -42,8 +42,9 @@ mod tests {
     #[test]
     fn declared_sources_are_written_as_a_snapshot_reads_them() {
         let load = FactSource::from_texts([("n1", "0.25"), ("n2", "0.50"), ("n\u{7}", "x")]).unwrap();
-        let own = FactSource::from_texts([("node", "1")]).unwrap();
-        let facts = Facts::from_iter([(Arc::from("load"), Arc::new(load)), (Arc::from("file:a.csv"), Arc::new(own))]);
+        let of_file = FactSource::from_texts([("node", "1")]).unwrap();
+        let facts =
+            Facts::from_iter([(Arc::from("load"), Arc::new(load)), (Arc::from("file:a.csv"), Arc::new(of_file))]);
         let values = |names: &[&str]| values(names, |name| ["load", "away"].contains(&name), &facts);
         let written = values(&["load", "away"]).unwrap();
         assert_eq!(written, json!({"load": {"n1": 0.25, "n2": "0.50", "n\u{7}": "x"}, "away": {}}));

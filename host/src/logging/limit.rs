@@ -140,7 +140,10 @@ impl LimiterState {
     fn keep_telling(&self) {
         loop {
             self.left_out.wait_while(&mut self.classes.lock(), |classes| !classes.is_any_left_out);
-            #[expect(clippy::disallowed_methods, reason = "what is left out is told once in this time")]
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "lines that were left out are counted in one line per interval"
+            )]
             thread::sleep(WINDOW);
             // Not under the lock: these are lines as well.
             let summary = self.classes.lock().take_left_out();

@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_not_kept_begins_anew() {
+    fn a_name_that_was_dropped_starts_over() {
         let table = ByName::<AtomicU64>::default();
         let add = |name| table.with(name, |count| count.fetch_add(1, Relaxed));
         assert_eq!(["a", "b"].map(add), [0, 0]);

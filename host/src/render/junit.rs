@@ -48,11 +48,11 @@ pub(crate) fn document(suites: &[TestSuite]) -> String {
     let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     push(&mut xml, format_args!("<testsuites name=\"plimsoll\"{}>", all.attributes()));
     for TestSuite { name, cases } in suites {
-        let mut own = Counts::default();
+        let mut counts = Counts::default();
         for case in cases {
-            own.add(case);
+            counts.add(case);
         }
-        push(&mut xml, format_args!("  <testsuite name=\"{}\"{}>", escaped(name), own.attributes()));
+        push(&mut xml, format_args!("  <testsuite name=\"{}\"{}>", escaped(name), counts.attributes()));
         for case in cases {
             push_case(&mut xml, name, case);
         }

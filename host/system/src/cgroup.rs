@@ -122,9 +122,9 @@ mod tests {
 
     #[test]
     fn a_container_sees_its_own_group_as_the_root() {
-        let own = [("sys/fs/cgroup/memory.max", "100\n"), ("sys/fs/cgroup/memory.current", "300\n")];
-        assert_eq!(memory("0::/\n", &own), (Some(100), Some(0)));
-        assert_eq!(memory("0::/kubepods/pod/c\n", &own), (Some(100), Some(0)));
+        let files = [("sys/fs/cgroup/memory.max", "100\n"), ("sys/fs/cgroup/memory.current", "300\n")];
+        assert_eq!(memory("0::/\n", &files), (Some(100), Some(0)));
+        assert_eq!(memory("0::/kubepods/pod/c\n", &files), (Some(100), Some(0)));
     }
 
     #[test]

@@ -13,8 +13,8 @@ mod tests {
 
     #[test]
     fn a_file_of_ours_is_told_from_one_that_is_not_there() {
-        let own = tempfile::tempdir().unwrap();
-        assert!(is_own(own.path()));
-        assert!(!is_own(&own.path().join("absent")));
+        let directory = tempfile::tempdir().unwrap();
+        assert!(is_own(directory.path()));
+        assert!(!is_own(&directory.path().join("absent")));
     }
 }

@@ -38,7 +38,7 @@ pub(crate) fn call<R>(
     };
     let result = ask_guest(&mut call);
     let result = result.map_err(|error| call.fault(&error));
-    instance_pool.has_used(call.memory());
+    instance_pool.record_usage(call.memory());
     host.pool_worker.used(call.finish(), instance_pool, settings);
     result.map_err(|fault| {
         let is_late = permit.is_late && fault.kind == FaultKind::Timeout && limit.is_short_for(ask);

@@ -53,7 +53,7 @@ impl Backend {
         }
     }
 
-    /// The compiled module, and its code to be kept; `progress` is told if it is a large one, and `queued` grows by the time in which it waited for others.
+    /// The compiled module, and its code to be kept; `progress` is called if it is a large one, and `queued` grows by the time that it waited for others.
     ///
     /// # Errors
     /// If the module is invalid, or could not be compiled now.

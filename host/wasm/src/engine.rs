@@ -61,7 +61,7 @@ pub struct EngineConfig {
     pub max_spares: u32,
     /// Whether large core modules are pre-initialised with the settings of each policy, in the background.
     pub preinitialize: bool,
-    /// Is told when the compile of a large module begins and ends; by default it writes to the log.
+    /// Called when the compile of a large module begins and ends; by default it writes to the log.
     pub reporter: CompileReporter,
 }
 

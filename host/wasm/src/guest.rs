@@ -182,9 +182,9 @@ fn current(answer: abi::BindAnswer) -> BindAnswer {
 }
 
 fn former(answer: abi::FormerBindAnswer) -> BindAnswer {
-    let own = |annotation: abi::WitAnnotation| Annotation::new(annotation.key, annotation.value);
+    let annotation = |abi::WitAnnotation { key, value }| Annotation::new(key, value);
     let annotations = answer.map_err(NotBound::Refused)?;
-    Ok(annotations.into_iter().map(own).collect::<Vec<_>>().into())
+    Ok(annotations.into_iter().map(annotation).collect::<Vec<_>>().into())
 }
 
 /// Checks the length of a reason; the first violation ends the call, so that the memory for reasons is bounded.

@@ -68,7 +68,7 @@ impl InstancePool {
     }
 
     /// Records the memory of a call: a maximum that decays by an eighth per call.
-    pub(crate) fn has_used(&self, bytes: usize) {
+    pub(crate) fn record_usage(&self, bytes: usize) {
         let before = self.usual_memory();
         let now = bytes.max(before - before / 8);
         // A lost update is fine: it is an estimate. Not writing an unchanged value keeps the cache line shared.

@@ -96,7 +96,7 @@ impl PolicyEntry {
     /// Records why the files are refused, and when to try again if that is transient.
     fn refuse(&mut self, refusal: FileRefusal, digests: Option<ContentDigests>, time: LoadTime, now: Instant) {
         if refusal.transient {
-            self.retry.failed(digests.clone(), time.own, now);
+            self.retry.failed(digests.clone(), time.without_loader, now);
         } else {
             self.retry.settle();
         }

@@ -37,7 +37,7 @@ impl FactFiles {
         pool: &FactPool,
     ) -> Result<Self, FileRefusal> {
         let (mut texts, mut bytes) = (BTreeMap::new(), 0);
-        for file in sidecar.facts.iter().filter_map(|own| own.file.as_deref()) {
+        for file in sidecar.facts.iter().filter_map(|used| used.file.as_deref()) {
             if texts.contains_key(file) {
                 continue;
             }

@@ -27,13 +27,13 @@ impl PolicyTable {
                 members.entry(Arc::clone(&id.group)).or_default().push(Arc::clone(member));
             }
             if let Some(refusal) = entry.reported() {
-                failures.push(mk_failure(id, &refusal.text, entry.is_in_force()));
+                failures.push(failure_of(id, &refusal.text, entry.is_in_force()));
             }
             if entry.state() != PolicyState::Active {
                 states.insert(Member::id_of(&id.group, &id.name), entry.state());
             }
         }
-        failures.extend(self.problems.iter().map(|(id, text)| mk_failure(id, text, self.keeps(id))));
+        failures.extend(self.problems.iter().map(|(id, text)| failure_of(id, text, self.keeps(id))));
         let groups = members.into_iter().map(|(name, members)| (name, Group::new(members))).collect();
         Roster::new(groups, failures).with_states(states)
     }
@@ -99,6 +99,6 @@ impl PolicyTable {
     }
 }
 
-fn mk_failure(id: &PolicyId, text: &str, kept: bool) -> Failure {
+fn failure_of(id: &PolicyId, text: &str, kept: bool) -> Failure {
     Failure { group: Arc::clone(&id.group), name: Arc::clone(&id.name), error: text.to_owned(), kept }
 }

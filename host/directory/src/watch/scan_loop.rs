@@ -79,7 +79,7 @@ impl<F: FnMut(RosterUpdate)> ScanLoop<F> {
         let now = Instant::now();
         Self {
             settling: Settling::new(config.settle, scan),
-            watcher: mk_watcher(&config, &is_reported, &sender),
+            watcher: watcher_of(&config, &is_reported, &sender),
             config,
             table,
             pool: worker_pool,
@@ -256,7 +256,7 @@ impl Timing for Pass<'_> {
     }
 }
 
-fn mk_watcher(config: &DirectoryConfig, is_reported: &Arc<AtomicBool>, events: &Sender<LoopEvent>) -> Option<Watcher> {
+fn watcher_of(config: &DirectoryConfig, is_reported: &Arc<AtomicBool>, events: &Sender<LoopEvent>) -> Option<Watcher> {
     if config.poll.is_some() {
         return None;
     }

@@ -37,7 +37,7 @@ fn a_sidecar_names_a_file_of_its_own_directory_and_the_file_is_followed() {
         let first = member(&watched.roster, "x").unwrap();
         let names: Vec<(String, String)> =
             first.fact_access.names().map(|(own, global)| (own.to_owned(), global.to_owned())).collect();
-        let pair = |own: &str, global: &str| (own.to_owned(), global.to_owned());
+        let pair = |alias: &str, global: &str| (alias.to_owned(), global.to_owned());
         let file = format!("file:prices.csv@{}", hex(&sha256(b"# EUR\nnode-1,0.5\n")[..8]));
         assert_eq!(names, [pair("load", "load"), pair("prices", &file)]);
         let loads = world.loader.loads_of("v1");

@@ -101,11 +101,11 @@ impl Figures {
 
     pub(super) fn as_json(&self) -> Value {
         let micros = |duration: Duration| duration.as_secs_f64() * 1e6;
-        let decision = |own: &Decision| {
+        let as_json = |decision: &Decision| {
             json!({
-                "nodes": own.nodes,
-                "unseenMicroseconds": micros(own.unseen),
-                "steadyMicroseconds": micros(own.steady),
+                "nodes": decision.nodes,
+                "unseenMicroseconds": micros(decision.unseen),
+                "steadyMicroseconds": micros(decision.steady),
             })
         };
         json!({
@@ -115,7 +115,7 @@ impl Figures {
             "instanceMicroseconds": micros(self.instance),
             "firstCallMicroseconds": micros(self.first),
             "callMicroseconds": micros(self.call),
-            "filters": self.decisions.iter().map(decision).collect::<Vec<_>>(),
+            "filters": self.decisions.iter().map(as_json).collect::<Vec<_>>(),
         })
     }
 }

@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 
-use self::{checkout::OwnCheckout, files::Files};
+use self::{
+    checkout::{OwnCheckout, folder},
+    files::Files,
+};
 use crate::args::Language;
 
 /// The folder of a copied SDK.
@@ -49,15 +52,15 @@ impl Sdk {
                 _ => of(Source::Copied, None),
             });
         };
-        let folder = checkout.join(folder(language));
+        let sdk = checkout.join(folder(language));
         ensure!(
-            folder.is_dir(),
+            sdk.is_dir(),
             "{} is no checkout of plimsoll: it has no directory {}",
             checkout.display(),
-            self::folder(language)
+            folder(language)
         );
-        let absolute = std::path::absolute(&folder);
-        let absolute = absolute.with_context(|| format!("{} has no absolute path", folder.display()))?;
+        let absolute = std::path::absolute(&sdk);
+        let absolute = absolute.with_context(|| format!("{} has no absolute path", sdk.display()))?;
         checkout::check_path(language, &absolute)?;
         Ok(of(Source::Checkout(absolute), None))
     }
@@ -123,17 +126,5 @@ impl Sdk {
                 )
             }
         }
-    }
-}
-
-/// The folder of an SDK in a checkout.
-fn folder(language: Language) -> &'static str {
-    match language {
-        Language::Rust => "plugin-sdk/rust",
-        Language::Go => "plugin-sdk/go",
-        Language::C => "plugin-sdk/c",
-        Language::Python => "plugin-sdk/python",
-        Language::Typescript => "plugin-sdk/typescript",
-        Language::Assemblyscript => "plugin-sdk/assemblyscript",
     }
 }

@@ -190,7 +190,7 @@ impl Template {
             (".gitignore".to_owned(), template!("common/gitignore")),
             (".github/workflows/policy.yml".to_owned(), template!("common/workflow.yml")),
         ];
-        let own = self.files.iter().map(|(path, text)| ((*path).to_owned(), *text));
-        common.into_iter().chain(own).map(|(path, text)| (path, filled(text))).collect()
+        let of_language = self.files.iter().map(|(path, text)| ((*path).to_owned(), *text));
+        common.into_iter().chain(of_language).map(|(path, text)| (path, filled(text))).collect()
     }
 }

@@ -6,7 +6,7 @@ use crate::args::Language;
 
 /// A line for each tool that is missing, with the command that installs it.
 pub(super) fn missing(language: Language) -> Vec<String> {
-    let own: &[(&str, &str)] = match language {
+    let of_language: &[(&str, &str)] = match language {
         Language::Rust => {
             &[("cargo", "type curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh"), ("cc", CC)]
         }
@@ -19,7 +19,7 @@ pub(super) fn missing(language: Language) -> Vec<String> {
         ("make", "type sudo apt-get install make"),
         ("plimsoll", "put the directory of this program on your PATH, or add PLIMSOLL=/path/to/plimsoll to make"),
     ];
-    let all = own.iter().chain(&common).filter(|(tool, _)| !is_installed(tool));
+    let all = of_language.iter().chain(&common).filter(|(tool, _)| !is_installed(tool));
     all.map(|(tool, install)| format!("{tool} is missing: {install}")).collect()
 }
 

@@ -99,10 +99,10 @@ impl Scales {
         let names = if args.profiles.is_empty() { &default[..] } else { &args.profiles[..] };
         let enabled =
             |(name, weight): (&str, u32)| json!({"name": name, "weight": u64::from(weight) * u64::from(self.factor)});
-        let (own, others): (Vec<_>, Vec<_>) = plugin_weights(args).partition(|(name, _)| is_own(name));
-        let own: Vec<Value> = own.into_iter().map(enabled).collect();
+        let (built_in, others): (Vec<_>, Vec<_>) = plugin_weights(args).partition(|(name, _)| is_own(name));
+        let built_in: Vec<Value> = built_in.into_iter().map(enabled).collect();
         let others: Vec<Value> = others.into_iter().map(enabled).collect();
-        let mut plugins = json!({"multiPoint": {"enabled": own}});
+        let mut plugins = json!({"multiPoint": {"enabled": built_in}});
         if !others.is_empty() {
             plugins["score"] = json!({"enabled": others});
         }
@@ -190,7 +190,7 @@ impl Scales {
 
 /// Whether kube-scheduler itself has the plugin.
 fn is_own(name: &str) -> bool {
-    DEFAULT_WEIGHTS.iter().any(|(own, _)| *own == name)
+    DEFAULT_WEIGHTS.iter().any(|(plugin, _)| *plugin == name)
 }
 
 /// Whether a policy of the group has a say in its scores.

@@ -45,9 +45,9 @@ pub(super) fn with_comment(text: &str, key: &str, comment: &str) -> String {
     let mut commented = String::new();
     let mut comment = Some(comment);
     for line in text.lines() {
-        let own = line.trim_start();
-        if own.strip_prefix(key).is_some_and(|rest| rest.starts_with(':')) {
-            let indent = &line[..line.len() - own.len()];
+        let trimmed = line.trim_start();
+        if trimmed.strip_prefix(key).is_some_and(|rest| rest.starts_with(':')) {
+            let indent = &line[..line.len() - trimmed.len()];
             let lines = comment.take().into_iter().flat_map(str::lines);
             commented.extend(lines.map(|line| format!("{indent}# {line}\n")));
         }

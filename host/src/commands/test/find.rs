@@ -118,21 +118,21 @@ fn take_cases(subjects: &mut [Subject], named: Option<&Path>) -> Result<BTreeMap
         let is_only_in_folder = is_usable && folders.iter().filter(|other| **other == folder).count() == 1;
         // A build and what was deployed from it have one name, and the cases are for both.
         let is_only_in_run = is_usable && policies.len() == 1;
-        let places = if let Some(directory) = named {
+        let directories = if let Some(directory) = named {
             CasesRoot { directory, is_named: true }.places(&name, is_only_in_run)
         } else {
             let root = |directory| CasesRoot { directory, is_named: false };
-            let mut places = root(&folder).places(&name, is_only_in_folder);
-            places.extend(root(Path::new(".")).places(&name, is_only_in_run));
-            places
+            let mut directories = root(&folder).places(&name, is_only_in_folder);
+            directories.extend(root(Path::new(".")).places(&name, is_only_in_run));
+            directories
         };
-        let mut own = BTreeSet::new();
-        for place in places {
-            let Ok(real) = place.canonicalize() else { continue };
-            if real.is_dir() && own.insert(real.clone()) {
-                let place = tidy(&place);
-                subject.cases.extend(Case::files(&place)?);
-                used.insert(real, place);
+        let mut taken = BTreeSet::new();
+        for directory in directories {
+            let Ok(real) = directory.canonicalize() else { continue };
+            if real.is_dir() && taken.insert(real.clone()) {
+                let directory = tidy(&directory);
+                subject.cases.extend(Case::files(&directory)?);
+                used.insert(real, directory);
             }
         }
     }
@@ -162,25 +162,25 @@ fn drop_copies(subjects: &mut Vec<Subject>) {
 
 /// Directories of cases that belong to no policy.
 fn orphans(walk: &Walk, used: &BTreeMap<PathBuf, PathBuf>) -> Vec<Skipped> {
-    let is_unused = |place: &&PathBuf| place.canonicalize().is_ok_and(|real| !used.contains_key(&real));
-    let skipped = |place: &PathBuf| {
-        let cases = Case::files(place).map_or(0, |files| files.len());
-        let (file, cases) = (tidy(place), count(cases, "case"));
+    let is_unused = |directory: &&PathBuf| directory.canonicalize().is_ok_and(|real| !used.contains_key(&real));
+    let skipped = |directory: &PathBuf| {
+        let cases = Case::files(directory).map_or(0, |files| files.len());
+        let (file, cases) = (tidy(directory), count(cases, "case"));
         Skipped { file, why: format!("there is no module for {cases}") }
     };
     walk.cases.iter().filter(is_unused).map(skipped).collect()
 }
 
 /// Files beside cases that only look like cases: a test that is never run must not look like one that passes.
-fn ignored(walk: &Walk, mut places: BTreeMap<PathBuf, PathBuf>) -> Result<Vec<Skipped>> {
-    for place in &walk.look_like_cases {
-        let Ok(real) = place.canonicalize() else { continue };
-        places.entry(real).or_insert_with(|| tidy(place));
+fn ignored(walk: &Walk, mut directories: BTreeMap<PathBuf, PathBuf>) -> Result<Vec<Skipped>> {
+    for directory in &walk.look_like_cases {
+        let Ok(real) = directory.canonicalize() else { continue };
+        directories.entry(real).or_insert_with(|| tidy(directory));
     }
     let mut skipped = Vec::new();
-    for place in places.into_values() {
+    for directory in directories.into_values() {
         let why = || plimsoll_cases::WRONG_CASE.to_owned();
-        skipped.extend(Case::ignored_files(&place)?.into_iter().map(|file| Skipped { file, why: why() }));
+        skipped.extend(Case::ignored_files(&directory)?.into_iter().map(|file| Skipped { file, why: why() }));
     }
     Ok(skipped)
 }

@@ -19,7 +19,7 @@ impl CasesRoot<'_> {
         let mut places = Vec::new();
         for name in spellings(policy) {
             places.extend([at.join(&name).join("cases"), at.join("cases").join(&name)]);
-            if self.is_named && at.file_name().is_some_and(|own| own == "cases") {
+            if self.is_named && at.file_name().is_some_and(|folder| folder == "cases") {
                 places.push(at.join(&name));
             }
         }

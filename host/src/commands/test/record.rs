@@ -59,7 +59,7 @@ fn facts(policy: &Loaded, name: &str, snapshot: Option<&Path>) -> Result<Value> 
     }
     let of = |global| known.source(global).map_or_else(|| Value::Object(Map::new()), |source| source.to_value());
     let all: Map<String, Value> =
-        policy.fact_access.names().map(|(own, global)| (own.to_owned(), of(global))).collect();
+        policy.fact_access.names().map(|(alias, global)| (alias.to_owned(), of(global))).collect();
     Ok(if all.is_empty() { Value::Null } else { Value::Object(all) })
 }
 

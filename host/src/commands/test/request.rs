@@ -13,7 +13,7 @@ use crate::{args::RecordArgs, output};
 /// Maximum bytes of a request: 5,000 whole nodes of 16 kB.
 const MAX_REQUEST_BYTES: u64 = 128 << 20;
 
-/// The world that the arguments name, with the time of now.
+/// The world that the arguments name, at the current time.
 ///
 /// # Errors
 /// If a file cannot be read, or names an object that the others lack.
@@ -87,7 +87,7 @@ fn of_bind(body: &Value, name: &str, node: &str, world: World) -> Result<World> 
     let is_it = |pod: &&Value| at(pod, "/metadata/name") == name && at(pod, "/metadata/namespace") == namespace;
     let pod = world.pods.iter().find(is_it).cloned();
     let pod = pod.with_context(|| format!("a bind names its pod: --snapshot FILE must have {namespace}/{name}"))?;
-    ensure!(names(&world.nodes).any(|own| own == node), "the snapshot has no node '{node}', which the bind names");
+    ensure!(names(&world.nodes).any(|known| known == node), "the snapshot has no node '{node}', which the bind names");
     Ok(World { pod, request: Some(vec![node.to_owned()]), ..world })
 }
 
@@ -98,8 +98,9 @@ fn known(listed: Vec<String>, nodes: &[Value], has_snapshot: bool) -> Result<Vec
         has_snapshot,
         "the request has only the names of its nodes: add --snapshot FILE with the nodes and their pods"
     );
-    let own: HashSet<Cow<'_, str>> = names(nodes).collect();
-    let (known, lost): (Vec<String>, Vec<String>) = listed.into_iter().partition(|name| own.contains(name.as_str()));
+    let in_snapshot: HashSet<Cow<'_, str>> = names(nodes).collect();
+    let (known, lost): (Vec<String>, Vec<String>) =
+        listed.into_iter().partition(|name| in_snapshot.contains(name.as_str()));
     match &*lost {
         [] => {}
         [one] => output::remark(&format!("the snapshot has no node '{one}', which the request names: it is left out")),

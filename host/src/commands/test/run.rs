@@ -74,7 +74,7 @@ impl Tester<'_> {
             let policy = match &mut kept {
                 Some(policy) => policy,
                 none => match Loaded::of(files, self.loader) {
-                    Ok(own) => none.insert(own),
+                    Ok(loaded) => none.insert(loaded),
                     Err(why) => return Some(PolicyReport::refused(&subject.file, Some(files), why)),
                 },
             };

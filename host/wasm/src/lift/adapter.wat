@@ -1,5 +1,5 @@
 ;; WASI preview 1, frozen: no environment, no files, a clock that stands still, "random" bytes that are always the
-;; same. `reactor.wat` and `command.wat` have the rest: arguments, and what the standard streams are.
+;; same. `reactor.wat` and `command.wat` have the rest: arguments and standard streams.
 ;;
 ;; It has no memory of its own, so it works from the first instruction of a guest's start on, before that guest has an
 ;; allocator.

@@ -1,5 +1,5 @@
-;; Of a program: two arguments, a request on standard input, its answer on standard output, and log lines on standard
-;; error.
+;; The part of WASI preview 1 for a program: it has two arguments, reads a request from standard input, writes its answer
+;; to standard output and log lines to standard error.
 
   (import "plimsoll:adapter/host@0.1.0" "write" (func $write (param $fd i32) (param $at i32) (param $len i32)))
   (import "plimsoll:adapter/host@0.1.0" "exit" (func $exit (param $code i32)))

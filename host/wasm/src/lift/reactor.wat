@@ -1,4 +1,5 @@
-;; Of a policy that exports verbs: one argument, and what goes to standard output and error becomes log lines.
+;; The part of WASI preview 1 for a policy that exports verbs: it has one argument, and its standard output and standard
+;; error become log lines.
 
   (import "plimsoll:adapter/host@0.1.0" "write" (func $write (param $fd i32) (param $at i32) (param $len i32)))
   (import "plimsoll:adapter/host@0.1.0" "exit" (func $exit (param $code i32)))

@@ -7,7 +7,6 @@ use std::{
 
 use anyhow::{Result, ensure};
 
-use super::folder;
 use crate::args::Language;
 
 /// The checkout that this program lies in, as cargo leaves it in `target/`.
@@ -19,6 +18,18 @@ pub(super) enum OwnCheckout {
     Fit(PathBuf),
     /// It must not be taken unasked: a sentence that says why.
     PassedOver(String),
+}
+
+/// The folder of an SDK in a checkout.
+pub(super) fn folder(language: Language) -> &'static str {
+    match language {
+        Language::Rust => "plugin-sdk/rust",
+        Language::Go => "plugin-sdk/go",
+        Language::C => "plugin-sdk/c",
+        Language::Python => "plugin-sdk/python",
+        Language::Typescript => "plugin-sdk/typescript",
+        Language::Assemblyscript => "plugin-sdk/assemblyscript",
+    }
 }
 
 /// The Rust SDK of the checkout that this program lies in.

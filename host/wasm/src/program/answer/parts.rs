@@ -11,9 +11,9 @@ pub(super) enum Part {
     Metadata,
     Names,
     /// Names of nodes with reasons.
-    Reasons(Place),
-    Name(Place),
-    Reason(Place),
+    Reasons(AnswerList),
+    Name(AnswerList),
+    Reason(AnswerList),
     /// The program's own error.
     Error,
     Priorities,
@@ -23,7 +23,7 @@ pub(super) enum Part {
 
 /// A list of an answer that names nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum AnswerList {
     Nodes,
     Names,
     Failed,
@@ -41,18 +41,18 @@ pub(super) struct Field {
 const FILTER_RESULT: &[Field] = &[
     optional(&["Nodes", "nodes"], Part::Nodes),
     optional(&["NodeNames", "nodeNames", "nodenames"], Part::Names),
-    optional(&["FailedNodes", "failedNodes", "failednodes"], Part::Reasons(Place::Failed)),
+    optional(&["FailedNodes", "failedNodes", "failednodes"], Part::Reasons(AnswerList::Failed)),
     optional(
         &["FailedAndUnresolvableNodes", "failedAndUnresolvableNodes", "failedandunresolvablenodes"],
-        Part::Reasons(Place::Unresolvable),
+        Part::Reasons(AnswerList::Unresolvable),
     ),
     optional(&["Error", "error"], Part::Error),
 ];
 const NODES: &[Field] = &[optional(&["items"], Part::Items)];
 const NODE: &[Field] = &[required(&["metadata"], Part::Metadata)];
-const METADATA: &[Field] = &[required(&["name"], Part::Name(Place::Nodes))];
+const METADATA: &[Field] = &[required(&["name"], Part::Name(AnswerList::Nodes))];
 const PRIORITY: &[Field] =
-    &[required(&["Host", "host"], Part::Name(Place::Priorities)), required(&["Score", "score"], Part::Score)];
+    &[required(&["Host", "host"], Part::Name(AnswerList::Priorities)), required(&["Score", "score"], Part::Score)];
 
 const fn optional(names: &'static [&'static str], part: Part) -> Field {
     Field { names, part, is_required: false }
@@ -81,7 +81,7 @@ impl Part {
     pub(super) const fn item(self) -> Option<Self> {
         match self {
             Self::Items => Some(Self::Node),
-            Self::Names => Some(Self::Name(Place::Names)),
+            Self::Names => Some(Self::Name(AnswerList::Names)),
             Self::Priorities => Some(Self::Priority),
             _ => None,
         }
@@ -103,9 +103,9 @@ impl Part {
     }
 }
 
-// === impl Place ===
+// === impl AnswerList ===
 
-impl Place {
+impl AnswerList {
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::Nodes => "Nodes",

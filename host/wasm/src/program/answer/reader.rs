@@ -9,7 +9,7 @@ use serde::{
 };
 
 use super::{
-    parts::{Field, Part, Place},
+    parts::{AnswerList, Field, Part},
     statements::Statements,
 };
 
@@ -51,9 +51,9 @@ impl<'v> Reader<'_, 'v> {
         E::invalid_type(found, self)
     }
 
-    fn reasons<'de, A: MapAccess<'de>>(mut self, place: Place, mut map: A) -> Result<(), A::Error> {
-        while map.next_key_seed(self.of(Part::Name(place)))?.is_some() {
-            map.next_value_seed(self.of(Part::Reason(place)))?;
+    fn reasons<'de, A: MapAccess<'de>>(mut self, list: AnswerList, mut map: A) -> Result<(), A::Error> {
+        while map.next_key_seed(self.of(Part::Name(list)))?.is_some() {
+            map.next_value_seed(self.of(Part::Reason(list)))?;
         }
         Ok(())
     }
@@ -124,8 +124,8 @@ impl<'de> Visitor<'de> for Reader<'_, '_> {
 
     fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
         let stated = match self.part {
-            Part::Name(place) => self.statements.name(place, text),
-            Part::Reason(place) => self.statements.reason(place, text),
+            Part::Name(list) => self.statements.name(list, text),
+            Part::Reason(list) => self.statements.reason(list, text),
             Part::Error => Statements::error(text),
             // The string may be as long as the output: no message may copy it.
             _ => return Err(self.wrong_type(Unexpected::Other("a string"))),
@@ -141,11 +141,11 @@ impl<'de> Visitor<'de> for Reader<'_, '_> {
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<(), A::Error> {
         match self.part {
-            Part::Reasons(place) => self.reasons(place, map),
+            Part::Reasons(list) => self.reasons(list, map),
             part if part.fields().is_empty() => Err(self.wrong_type(Unexpected::Map)),
             part => {
                 if part == Part::Nodes {
-                    self.statements.has_objects();
+                    self.statements.note_objects();
                 }
                 self.object(part.fields(), map)
             }

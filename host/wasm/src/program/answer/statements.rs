@@ -6,7 +6,7 @@ use plimsoll_core::{Fault, FaultKind, MAX_REASON_BYTES, MAX_SCORE, Verdict, View
 
 use super::{
     fault::{output_fault, shown},
-    parts::Place,
+    parts::AnswerList,
 };
 use crate::stop::reason_too_long;
 
@@ -33,8 +33,8 @@ pub(super) struct Statements<'v> {
 
 #[derive(Clone, Default)]
 struct AboutNode {
-    /// A bit for each [`Place`] that names the node.
-    places: u8,
+    /// A bit for each [`AnswerList`] that names the node.
+    lists: u8,
     failed: Option<Arc<str>>,
     unresolvable: Option<Arc<str>>,
     score: u32,
@@ -57,7 +57,7 @@ impl<'v> Statements<'v> {
         }
     }
 
-    pub(super) const fn has_objects(&mut self) {
+    pub(super) const fn note_objects(&mut self) {
         self.has_objects = true;
     }
 
@@ -72,27 +72,30 @@ impl<'v> Statements<'v> {
     }
 
     /// A list names a node.
-    pub(super) fn name(&mut self, place: Place, name: &str) -> Result<(), Fault> {
-        let list = place.as_str();
+    pub(super) fn name(&mut self, list: AnswerList, name: &str) -> Result<(), Fault> {
         let Some(node) = self.by_name.get(name).copied() else {
-            return Err(output_fault(&format!("{list} names node '{}', which is not in the request", shown(name))));
+            return Err(output_fault(&format!(
+                "{} names node '{}', which is not in the request",
+                list.as_str(),
+                shown(name)
+            )));
         };
-        if self.nodes[node].is_in(place) {
-            return Err(output_fault(&format!("node '{}' is in {list} twice", shown(name))));
+        if self.nodes[node].is_in(list) {
+            return Err(output_fault(&format!("node '{}' is in {} twice", shown(name), list.as_str())));
         }
-        self.nodes[node].places |= bit(place);
+        self.nodes[node].lists |= bit(list);
         self.latest = Some(node);
         Ok(())
     }
 
     /// The reason for the node that was named last.
-    pub(super) fn reason(&mut self, place: Place, reason: &str) -> Result<(), Fault> {
+    pub(super) fn reason(&mut self, list: AnswerList, reason: &str) -> Result<(), Fault> {
         if reason.len() > MAX_REASON_BYTES {
             return Err(output_fault(&reason_too_long(reason.len()).to_string()));
         }
         if let Some(node) = self.latest {
             let about = &mut self.nodes[node];
-            let kept = if place == Place::Failed { &mut about.failed } else { &mut about.unresolvable };
+            let kept = if list == AnswerList::Failed { &mut about.failed } else { &mut about.unresolvable };
             *kept = Some(reason.into());
         }
         Ok(())
@@ -126,7 +129,7 @@ impl<'v> Statements<'v> {
 
     /// The verdicts in the order of the view.
     pub(super) fn verdicts(self) -> Result<Vec<Verdict>, Fault> {
-        let kept_in = if self.has_objects { Place::Nodes } else { Place::Names };
+        let kept_in = if self.has_objects { AnswerList::Nodes } else { AnswerList::Names };
         let nodes = self.names.iter().zip(self.nodes);
         nodes.map(|(name, about)| about.verdict(name, kept_in)).collect()
     }
@@ -140,11 +143,11 @@ impl<'v> Statements<'v> {
 // === impl AboutNode ===
 
 impl AboutNode {
-    const fn is_in(&self, place: Place) -> bool {
-        self.places & bit(place) != 0
+    const fn is_in(&self, list: AnswerList) -> bool {
+        self.lists & bit(list) != 0
     }
 
-    fn verdict(self, name: &str, kept_in: Place) -> Result<Verdict, Fault> {
+    fn verdict(self, name: &str, kept_in: AnswerList) -> Result<Verdict, Fault> {
         let (name, list, is_kept) = (shown(name), kept_in.as_str(), self.is_in(kept_in));
         // As kube-scheduler has it, the second map wins over the first.
         let rejected = match (self.failed, self.unresolvable) {
@@ -163,6 +166,6 @@ impl AboutNode {
     }
 }
 
-const fn bit(place: Place) -> u8 {
-    1 << place as u8
+const fn bit(list: AnswerList) -> u8 {
+    1 << list as u8
 }
