@@ -10,7 +10,7 @@ use crate::{args::EngineArgs, output, progress};
 /// The part of the container's memory that guests may take; docs/operations.md has the whole sum.
 const GUESTS: usize = 4;
 
-/// What an unusable default cache costs.
+/// The warning about an unusable default cache.
 const NOT_CACHED: &str =
     "compiled policies are not cached, so each start compiles them again; --compile-cache names another directory";
 
