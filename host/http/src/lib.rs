@@ -35,7 +35,7 @@ pub use admin::{Admin, serve_admin};
 pub use answer::{answer, answer_with};
 pub use config::WireConfig;
 pub use extender_verb::prioritize_verb;
-pub use forward::{FORWARDED, Forward, Forwarding, MAX_FORWARDED_REPLY, NoPeers};
+pub use forward::{FORWARDED, Forward, ForwardError, Forwarding, MAX_FORWARDED_REPLY, NoPeers};
 pub use hosts::AllowedHosts;
 pub use peers::Peers;
 pub use probes::serve_probes;

@@ -10,7 +10,7 @@ use axum::http::{Request, StatusCode, Uri, header};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper_util::{
-    client::legacy::Client,
+    client::{self, legacy::Client},
     rt::{TokioExecutor, TokioTimer},
 };
 use plimsoll_core::RequestId;
@@ -19,7 +19,7 @@ use plimsoll_system::error_chain;
 use self::connector::Connector;
 use crate::{
     Tls,
-    forward::{FORWARDED, Forward, Forwarding, MAX_FORWARDED_REPLY, REQUEST_ID},
+    forward::{FORWARDED, Forward, ForwardError, Forwarding, MAX_FORWARDED_REPLY, REQUEST_ID},
 };
 
 /// Idle timeout of pooled connections; shorter than the server's keep-alive.
@@ -40,22 +40,28 @@ impl Peers {
         Self { client: builder.build(Connector::new(tls)) }
     }
 
-    async fn post(&self, peer: &str, path: &str, body: Bytes, id: &RequestId) -> Result<Bytes, String> {
+    async fn post(&self, peer: &str, path: &str, body: Bytes, id: &RequestId) -> Result<Bytes, ForwardError> {
         let url = format!("{}{path}", peer.trim_end_matches('/'));
-        let uri: Uri = url.parse().map_err(|error| format!("{url} is no URL: {error}"))?;
+        let no_url = |error| ForwardError::NotSent(format!("{url} is no URL: {error}"));
+        let uri: Uri = url.parse().map_err(no_url)?;
         let request = Request::post(uri)
             .header(header::CONTENT_TYPE, "application/json")
             .header(FORWARDED, "1")
             .header(REQUEST_ID, id.to_string())
             .body(Full::new(body))
-            .map_err(|error| error.to_string())?;
-        let reply = self.client.request(request).await.map_err(|error| error_chain(&error))?;
+            .map_err(|error| ForwardError::NotSent(error.to_string()))?;
+        let failed = |error: client::legacy::Error| {
+            let why = error_chain(&error);
+            if error.is_connect() { ForwardError::NotSent(why) } else { ForwardError::NoReply(why) }
+        };
+        let reply = self.client.request(request).await.map_err(failed)?;
         let status = reply.status();
         if status != StatusCode::OK {
-            return Err(format!("its reply has status {status}"));
+            return Err(ForwardError::NoReply(format!("its reply has status {status}")));
         }
         let body = Limited::new(reply.into_body(), MAX_FORWARDED_REPLY).collect().await;
-        Ok(body.map_err(|error| format!("its reply cannot be read: {error}"))?.to_bytes())
+        let unreadable = |error| ForwardError::NoReply(format!("its reply cannot be read: {error}"));
+        Ok(body.map_err(unreadable)?.to_bytes())
     }
 }
 

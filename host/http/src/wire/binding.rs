@@ -14,7 +14,7 @@ use super::{
     deciding::Threads,
 };
 use crate::{
-    FORWARDED, RequestCache,
+    FORWARDED, ForwardError, RequestCache,
     answer::{Arrival, Handling, answer_bind},
     decode,
     error::WireError,
@@ -54,7 +54,8 @@ impl Wire {
         (reply, Some(reserved))
     }
 
-    /// Forwards a bind to the replica that leads. The pod counts until the watch shows it, or that replica refuses it.
+    /// Forwards a bind to the replica that leads. The pod counts until the watch shows it, that replica refuses it, or
+    /// it turns out that nothing was sent.
     async fn forward(
         &self,
         call: &Call<'_>,
@@ -63,17 +64,24 @@ impl Wire {
         body: &Bytes,
         announcement: Option<Announcement>,
     ) -> Result<ExtenderReply, String> {
-        let shown = announcing::keep_until_shown(announcement);
         if call.parts.headers.contains_key(FORWARDED) {
             return Err("another replica forwarded it to this one, which does not bind".to_owned());
         }
         let path = if group.is_empty() { "/bind".to_owned() } else { format!("/{group}/bind") };
+        let kept = announcing::keep_until_shown(announcement);
         let sent = self.peers.forward(peer, &path, body.clone(), &call.id);
         let reply = timeout_at(self.gateway.deadline(call.received).into(), sent).await;
-        let reply = reply.unwrap_or_else(|_| Err("it has not answered in time".to_owned()))?;
+        let reply = match reply.unwrap_or_else(|_| Err(ForwardError::NoReply("it has not answered in time".to_owned()))) {
+            Ok(reply) => reply,
+            Err(ForwardError::NotSent(why)) => {
+                kept.end();
+                return Err(why);
+            }
+            Err(ForwardError::NoReply(why)) => return Err(why),
+        };
         let error = decode::binding_result(&reply).map_err(|error| error.inside)?;
         if error.is_some() {
-            shown.end();
+            kept.end();
         }
         Ok(ExtenderReply::of_peer(reply, error))
     }

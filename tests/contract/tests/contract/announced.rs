@@ -10,7 +10,7 @@ use plimsoll_contract::{
     server::{Server, gateway},
 };
 use plimsoll_core::{Gateway, Leader, Read, RequestId, Roster, Value, Verdict};
-use plimsoll_http::{Forward, Forwarding, WireConfig};
+use plimsoll_http::{FORWARDED, Forward, ForwardError, Forwarding, WireConfig};
 use serde_json::json;
 use tokio::task::yield_now;
 
@@ -94,13 +94,18 @@ async fn the_next_filter_counts_the_pod_on_a_single_thread() {
     the_next_filter_counts_the_pod_whose_bind_call_comes_after_it().await;
 }
 
-/// Another replica, with what it says.
-#[derive(Default)]
-struct OtherReplica(Mutex<&'static str>);
+/// Another replica, with its reply.
+struct OtherReplica(Mutex<Result<&'static str, ForwardError>>);
+
+impl Default for OtherReplica {
+    fn default() -> Self {
+        Self(Mutex::new(Ok("")))
+    }
+}
 
 impl Forward for OtherReplica {
     fn forward<'f>(&'f self, _: &'f str, _: &'f str, _: Bytes, _: &'f RequestId) -> Forwarding<'f> {
-        Box::pin(async { Ok(Bytes::from_static(self.0.lock().unwrap().as_bytes())) })
+        Box::pin(async { self.0.lock().unwrap().clone().map(|reply| Bytes::from_static(reply.as_bytes())) })
     }
 }
 
@@ -112,10 +117,46 @@ async fn a_pod_that_the_leader_has_bound_counts_until_the_watch_shows_it_and_a_r
     let server = Server::start_with_peers(gateway, Arc::clone(&leader) as _, WireConfig::default()).await.unwrap();
     let mut client = server.client().await.unwrap();
     for (reply, left) in [(r#"{"Error":"refused"}"#, &NODES[..]), (r#"{"Error":""}"#, &NODES[1..])] {
-        *leader.0.lock().unwrap() = reply;
+        *leader.0.lock().unwrap() = Ok(reply);
         assert_eq!(filter(&mut client, "a").await, NODES);
         assert_eq!(client.post("/bind", bind_request("a")).await.unwrap().text(), reply);
         assert_eq!(filter(&mut client, "b").await, left, "{reply}");
+        // Nobody is to wait for it.
+        client.post("/bind", bind_request("b")).await.unwrap();
+    }
+}
+
+/// The gateway of a replica that does not lead, and a client of it.
+async fn standby(leader: &Arc<OtherReplica>) -> (Server, Client) {
+    let api = two_pods();
+    api.set_leader(Leader::Peer("http://leader.example".into()));
+    let gateway = binding_gateway(one_per_node(&Arc::default()), &api);
+    let server = Server::start_with_peers(gateway, Arc::clone(leader) as _, WireConfig::default()).await.unwrap();
+    let client = server.client().await.unwrap();
+    (server, client)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pod_whose_bind_is_not_forwarded_a_second_time_counts_no_more() {
+    let (server, mut client) = standby(&Arc::default()).await;
+    assert_eq!(filter(&mut client, "a").await, NODES);
+    let mut replica = server.client().await.unwrap().with_header(FORWARDED, "1");
+    let refused = replica.post("/bind", bind_request("a")).await.unwrap().text();
+    assert!(refused.contains("another replica forwarded it to this one"), "{refused}");
+    assert_eq!(filter(&mut client, "b").await, NODES);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pod_counts_after_a_lost_reply_but_not_if_its_bind_was_never_sent() {
+    let leader = Arc::<OtherReplica>::default();
+    let (_server, mut client) = standby(&leader).await;
+    let why = || "down".to_owned();
+    for (error, left) in [(ForwardError::NotSent(why()), &NODES[..]), (ForwardError::NoReply(why()), &NODES[1..])] {
+        *leader.0.lock().unwrap() = Err(error.clone());
+        assert_eq!(filter(&mut client, "a").await, NODES);
+        let reply = client.post("/bind", bind_request("a")).await.unwrap().text();
+        assert!(reply.contains("the bind cannot be forwarded"), "{reply}");
+        assert_eq!(filter(&mut client, "b").await, left, "{error:?}");
         // Nobody is to wait for it.
         client.post("/bind", bind_request("b")).await.unwrap();
     }

@@ -20,7 +20,7 @@ use plimsoll_core::{
     Annotation, BindError, Binder, Binding, Gateway, IsUnchanged, Leader, NotReserved, Pod, RequestId, Reservation,
     Roster,
 };
-use plimsoll_http::{FORWARDED, Forward, Forwarding, WireConfig};
+use plimsoll_http::{FORWARDED, Forward, ForwardError, Forwarding, WireConfig};
 
 use crate::world::cluster;
 
@@ -216,13 +216,14 @@ async fn binds_do_not_hold_up_decisions() {
 /// Answers as another replica would, and remembers what it was sent.
 #[derive(Default)]
 struct Peer {
-    reply: Mutex<Option<Result<Bytes, String>>>,
+    reply: Mutex<Option<Result<Bytes, ForwardError>>>,
     sent: Mutex<Vec<String>>,
 }
 
 impl Peer {
     fn answers(&self, reply: Result<&str, &str>) {
-        *self.reply.lock().unwrap() = Some(reply.map(|body| Bytes::from(body.to_owned())).map_err(ToOwned::to_owned));
+        let reply = reply.map(|body| Bytes::from(body.to_owned()));
+        *self.reply.lock().unwrap() = Some(reply.map_err(|why| ForwardError::NoReply(why.to_owned())));
     }
 }
 
