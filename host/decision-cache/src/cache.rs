@@ -22,8 +22,8 @@ use crate::{
 
 /// The answers of one function, by the values that it read.
 ///
-/// A lookup never waits for an insert; the first one in a new snapshot may wait for another that numbers the same
-/// classes of rows. One writer inserts at a time.
+/// A lookup waits for no insert, except for some microseconds if both number rows by the same attributes. One writer
+/// inserts at a time.
 pub struct AnswerCache<S: Source, A> {
     subjects: SubjectTree<S, A>,
     row_classes: RecentRowClasses<S::Attribute>,

@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::{
     attribute::{Attribute, AttributeList, Parts, Row},
@@ -23,6 +23,9 @@ const SLACK_CLASSES: usize = 1_024;
 
 /// This many lists of attributes are kept for subjects that come next.
 const RECENT: usize = 8;
+
+/// Other threads wait at most while this many rows are numbered: some microseconds.
+const ROWS_PER_TURN: usize = 256;
 
 /// Reading this many values takes about a millisecond: it runs in [`Source::run_long`].
 const MANY_VALUES: usize = 1 << 16;
@@ -74,7 +77,7 @@ impl<T: Attribute> RowClasses<T> {
     fn new(attributes: impl Iterator<Item = T>, total: &Arc<AtomicUsize>) -> Self {
         let attributes: AttributeList<T> = attributes.collect();
         let parts = attributes.as_slice().iter().map(T::depends_on).fold(Parts::NONE, Parts::union);
-        let charge = MemoryCharge::new(0, total);
+        let charge = MemoryCharge::new(size_of::<Self>() + attributes.bytes(), total);
         Self { attributes, parts, tuples: Mutex::default(), column: ArcSwapOption::empty(), charge }
     }
 
@@ -109,15 +112,26 @@ impl<T: Attribute> RowClasses<T> {
         stale.extend(known as Row..rows as Row);
         let is_long = stale.len() * self.attributes.len() > MANY_VALUES;
         let values = if is_long { source.run_long(|| self.read(source, &stale)) } else { self.read(source, &stale) };
-        let mut tuples = self.tuples.lock();
-        let width = self.attributes.len();
-        let number = |(at, row)| (row, tuples.number(&values[at * width..(at + 1) * width]));
-        let changed: Vec<(Row, u32)> = stale.into_iter().enumerate().map(number).collect();
-        let count = tuples.len();
+        let (changed, count, tuple_bytes) = self.number(stale, &values);
         let by_row = with_changes(earlier.map(|earlier| &earlier.by_row), rows, &changed);
-        self.charge.set(size_of::<Self>() + size_of_val(&*by_row) + tuples.bytes());
+        let column_bytes = size_of::<RowClassColumn>() + size_of_val(&*by_row);
+        self.charge.set(size_of::<Self>() + self.attributes.bytes() + column_bytes + tuple_bytes);
         let has_room = count <= CLASSES_PER_ROW * by_row.len() + SLACK_CLASSES;
         has_room.then(|| RowClassColumn { made: log.version(), by_row, count })
+    }
+
+    /// The class of each of these rows by its values; the number of classes, and the bytes of their tuples.
+    fn number(&self, rows: Vec<Row>, values: &[Fingerprint]) -> (Vec<(Row, u32)>, usize, usize) {
+        let width = self.attributes.len();
+        let mut tuples = self.tuples.lock();
+        let number = |(at, row)| {
+            if at % ROWS_PER_TURN == 0 {
+                MutexGuard::bump(&mut tuples);
+            }
+            (row, tuples.number(&values[at * width..(at + 1) * width]))
+        };
+        let numbered = rows.into_iter().enumerate().map(number).collect();
+        (numbered, tuples.len(), tuples.bytes())
     }
 
     /// The value of each attribute at each of these rows.

@@ -59,6 +59,8 @@ pub struct ColumnReader<'s, S: Source> {
 #[derive(Default)]
 pub(crate) struct Reader {
     from: Vec<ReadFrom>,
+    /// The number of attributes with a column.
+    columns: usize,
 }
 
 enum ReadFrom {
@@ -103,8 +105,11 @@ impl Reader {
 
     /// Adds the attributes that were added to the list.
     pub(crate) fn extend<S: Source>(&mut self, source: &S, attributes: &AttributeList<S::Attribute>) {
-        let new = self.from.len()..attributes.len();
-        self.from.extend(new.map(|number| ReadFrom::new(source, attributes.get(number as u32), number)));
+        for attribute in &attributes.as_slice()[self.from.len()..] {
+            let from = ReadFrom::new(source, attribute, self.columns < MAX_WIDTH);
+            self.columns += usize::from(matches!(from, ReadFrom::Column(_)));
+            self.from.push(from);
+        }
     }
 
     /// An attribute of a row; `next` are rows that are likely to be asked about next.
@@ -129,11 +134,11 @@ impl Reader {
 }
 
 impl ReadFrom {
-    fn new<S: Source>(source: &S, attribute: &S::Attribute, number: usize) -> Self {
+    fn new<S: Source>(source: &S, attribute: &S::Attribute, may_have_column: bool) -> Self {
         match attribute.scope() {
             Scope::Row => match source.fingerprint_of_all_rows(attribute) {
                 Some(value) => Self::Shared(value),
-                None if number < MAX_WIDTH => Self::Column(source.columns().get(attribute, source.row_count())),
+                None if may_have_column => Self::Column(source.columns().get(attribute, source.row_count())),
                 None => Self::Row,
             },
             Scope::Subject => Self::Shared(source.shared_fingerprint(attribute)),

@@ -94,6 +94,37 @@ fn attributes_named_by_the_subject_are_unlimited() {
 }
 
 #[test]
+fn an_attribute_of_rows_has_a_column_however_many_the_snapshot_has() {
+    let (cache, world) = (Cache::default(), world(400, |row| row as i64 + 1));
+    let function = |reads: &Reads<'_>| {
+        let cell = reads.read(&Of::Row(0));
+        let count = reads.read(&Of::Count(0, cell));
+        // The row that is evaluated last.
+        let more = if cell == 1 { reads.read(&Of::Row(1)) } else { 0 };
+        (count + more).to_string()
+    };
+    assert_eq!(evaluated(&cache, &world, function), 400);
+    let columns = format!("{:?}", world.snapshot.columns());
+    assert!(columns.contains("Row(0)") && columns.contains("Row(1)"), "{columns}");
+    assert_eq!(evaluated(&cache, &world, function), 0);
+}
+
+#[test]
+fn the_names_that_rows_are_told_apart_by_are_charged() {
+    let cache = Cache::default();
+    let mut world = world(10, |row| row as i64 % 2);
+    let long = Of::RowText("k".repeat(500_000));
+    let function = |reads: &Reads<'_>| reads.read(&long).to_string();
+    evaluated(&cache, &world, function);
+    assert!(cache.bytes() > 1_000_000, "the class of subjects and the classes of rows own the name: {}", cache.bytes());
+    world.snapshot = Arc::new(world.snapshot.next(vec![[5; KEYS as usize]; 10]));
+    evaluated(&cache, &world, function);
+    assert!(cache.bytes() > 1_000_000, "{}", cache.bytes());
+    evict_to(&[&cache], 0);
+    assert_eq!(cache.bytes(), 0);
+}
+
+#[test]
 fn attributes_named_by_rows_are_unlimited() {
     let cache = Cache::default();
     let function = |reads: &Reads<'_>| {

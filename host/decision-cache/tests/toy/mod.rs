@@ -27,6 +27,8 @@ pub enum Of {
     Row(u64),
     /// The attribute of a row with any name.
     RowNamed(u64),
+    /// The same, by a name of any length.
+    RowText(String),
     /// The number of rows that have this value of a key.
     Count(u64, i64),
     Record,
@@ -71,14 +73,18 @@ pub type Witnesses = Vec<Witness<Of, String>>;
 
 // === impl Of ===
 
-impl HeapSize for Of {}
+impl HeapSize for Of {
+    fn heap_size(&self) -> usize {
+        if let Self::RowText(name) = self { name.len() } else { 0 }
+    }
+}
 
 impl Attribute for Of {
     fn scope(&self) -> Scope {
         match self {
             Self::Subject(_) | Self::Named(_) => Scope::Subject,
             Self::Count(..) => Scope::Snapshot,
-            Self::Row(_) | Self::RowNamed(_) | Self::Record => Scope::Row,
+            Self::Row(_) | Self::RowNamed(_) | Self::RowText(_) | Self::Record => Scope::Row,
         }
     }
 
@@ -148,6 +154,7 @@ impl World {
             Of::Named(name) => self.subject[(*name % KEYS) as usize] + *name as i64,
             Of::Row(key) => cells()[*key as usize],
             Of::RowNamed(name) => cells()[(*name % KEYS) as usize] + *name as i64,
+            Of::RowText(name) => cells()[name.len() % KEYS as usize],
             Of::Count(key, value) => {
                 self.snapshot.rows.iter().filter(|cells| cells[*key as usize] == *value).count() as i64
             }
