@@ -37,13 +37,13 @@ impl RequestCache {
 
     /// The names of the cluster in force.
     pub(crate) fn names(&self, cluster: Option<&Cluster>) -> Arc<NameIndex> {
-        cluster.map_or_else(|| Arc::clone(&self.nothing), |cluster| self.indexes.of(None, cluster))
+        cluster.map_or_else(|| Arc::clone(&self.nothing), |cluster| self.indexes.of_cluster(cluster))
     }
 
     /// The whole nodes that a sender has brought, with their order.
     pub(crate) fn known_nodes(&self, sender: Sender, nodes: KnownNodes) -> KnownNodeOrder {
         let is_empty = nodes.cluster().slots().is_empty();
-        let index = if is_empty { Arc::clone(&self.nothing) } else { self.indexes.of(Some(sender), nodes.cluster()) };
+        let index = if is_empty { Arc::clone(&self.nothing) } else { self.indexes.of_sender(sender, nodes.cluster()) };
         KnownNodeOrder { nodes, index }
     }
 

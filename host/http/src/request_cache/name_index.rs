@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use plimsoll_core::{Cluster, KnownNodes, Names, Sender};
 
 use super::{name_lists::NameListCache, successors::SuccessorTable};
 
-/// The most indexes that are kept: that of the cluster in force, and those of four senders of whole nodes.
-const MAX_INDEXES: usize = 5;
+/// Maximum senders of whole nodes with an index of their own. The index that was made first goes.
+const MAX_SENDERS: usize = 4;
 
 /// Slots by name, and each name as a request writes it.
 ///
@@ -25,9 +25,14 @@ pub(crate) struct NameIndex {
     lists: NameListCache,
 }
 
-/// The indexes of the snapshots that requests were about, by the sender of whole nodes; none: the cluster in force.
+/// The indexes of the snapshots that requests were about.
 #[derive(Debug, Default)]
-pub(super) struct NameIndexes(ArcSwap<Vec<(Option<Sender>, Arc<NameIndex>)>>);
+pub(super) struct NameIndexes {
+    /// Of the cluster in force.
+    own: ArcSwapOption<NameIndex>,
+    /// Of the nodes that senders have brought.
+    by_sender: ArcSwap<Vec<(Sender, Arc<NameIndex>)>>,
+}
 
 /// The whole nodes that a sender has brought, and the order in which it brings them.
 #[derive(Debug, Default)]
@@ -55,6 +60,11 @@ impl NameIndex {
     #[cfg(test)]
     pub(crate) fn of(cluster: &Cluster) -> Self {
         Self::new(cluster, None)
+    }
+
+    /// Whether it has the names of this snapshot; snapshots share them while no node comes or goes.
+    fn is_of(&self, cluster: &Cluster) -> bool {
+        Arc::ptr_eq(&self.names, cluster.names())
     }
 
     /// Slots by name.
@@ -96,22 +106,35 @@ fn push_quoted(out: &mut Vec<u8>, name: &str) {
 // === impl NameIndexes ===
 
 impl NameIndexes {
-    /// The index of a snapshot. A new one is made when the names have changed.
-    pub(super) fn of(&self, sender: Option<Sender>, cluster: &Cluster) -> Arc<NameIndex> {
-        let kept = self.0.load();
-        let own = kept.iter().find(|(of, _)| *of == sender).map(|(_, index)| index);
-        if let Some(index) = own.filter(|index| Arc::ptr_eq(&index.names, cluster.names())) {
+    /// The index of the cluster in force. A new one is made when the names have changed.
+    pub(super) fn of_cluster(&self, cluster: &Cluster) -> Arc<NameIndex> {
+        let earlier = self.own.load();
+        if let Some(index) = earlier.as_ref().filter(|index| index.is_of(cluster)) {
             return Arc::clone(index);
         }
-        let index = Arc::new(NameIndex::new(cluster, own.map(AsRef::as_ref)));
-        let others = kept.iter().filter(|(of, _)| *of != sender).take(MAX_INDEXES - 1).cloned();
-        self.0.store(Arc::new(std::iter::once((sender, Arc::clone(&index))).chain(others).collect()));
+        let index = Arc::new(NameIndex::new(cluster, earlier.as_deref()));
+        self.own.store(Some(Arc::clone(&index)));
+        index
+    }
+
+    /// The same of the nodes that a sender has brought.
+    pub(super) fn of_sender(&self, sender: Sender, cluster: &Cluster) -> Arc<NameIndex> {
+        let kept = self.by_sender.load();
+        let earlier = kept.iter().find(|(of, _)| *of == sender).map(|(_, index)| index);
+        if let Some(index) = earlier.filter(|index| index.is_of(cluster)) {
+            return Arc::clone(index);
+        }
+        let index = Arc::new(NameIndex::new(cluster, earlier.map(AsRef::as_ref)));
+        self.by_sender.rcu(|kept| {
+            let others = kept.iter().filter(|(of, _)| *of != sender).take(MAX_SENDERS - 1).cloned();
+            std::iter::once((sender, Arc::clone(&index))).chain(others).collect::<Vec<_>>()
+        });
         index
     }
 
     #[cfg(test)]
     pub(super) fn has(&self, cluster: &Cluster) -> bool {
-        self.0.load().iter().any(|(sender, index)| sender.is_none() && Arc::ptr_eq(&index.names, cluster.names()))
+        self.own.load().as_ref().is_some_and(|index| index.is_of(cluster))
     }
 }
 
@@ -149,23 +172,26 @@ mod tests {
     #[test]
     fn the_order_outlives_a_change_of_the_names() {
         let indexes = NameIndexes::default();
-        let first = indexes.of(None, &cluster(&["a", "b", "c"]));
+        let first = indexes.of_cluster(&cluster(&["a", "b", "c"]));
         first.order().learn(None, 2);
-        let after = indexes.of(None, &cluster(&["a", "b", "c", "d"]));
+        let after = indexes.of_cluster(&cluster(&["a", "b", "c", "d"]));
         assert_eq!((after.order().after(None), after.order().after(Some(2))), (Some(2), Some(3)));
-        assert_eq!(indexes.of(None, &cluster(&["a"])).order().after(None), None);
+        assert_eq!(indexes.of_cluster(&cluster(&["a"])).order().after(None), None);
     }
 
     #[test]
     fn an_index_is_made_once_for_the_names_and_senders_have_their_own() {
         let (indexes, cluster) = (NameIndexes::default(), cluster(&["a", "b"]));
-        let first = indexes.of(None, &cluster);
-        assert!(Arc::ptr_eq(&first, &indexes.of(None, &cluster)));
+        let first = indexes.of_cluster(&cluster);
+        assert!(Arc::ptr_eq(&first, &indexes.of_cluster(&cluster)));
         let same_names = cluster.successor(cluster.slots().clone());
-        assert!(Arc::ptr_eq(&first, &indexes.of(None, &same_names)), "names are shared by snapshots");
-        for sender in 0..2 * MAX_INDEXES {
-            assert!(!Arc::ptr_eq(&first, &indexes.of(Some(Sender::of(&sender.to_string())), &cluster)));
+        assert!(Arc::ptr_eq(&first, &indexes.of_cluster(&same_names)), "names are shared by snapshots");
+        for sender in 0..2 * MAX_SENDERS {
+            let sender = Sender::of(&sender.to_string());
+            let index = indexes.of_sender(sender, &cluster);
+            assert!(!Arc::ptr_eq(&first, &index) && Arc::ptr_eq(&index, &indexes.of_sender(sender, &cluster)));
         }
-        assert_eq!(indexes.0.load().len(), MAX_INDEXES);
+        assert_eq!(indexes.by_sender.load().len(), MAX_SENDERS);
+        assert!(Arc::ptr_eq(&first, &indexes.of_cluster(&cluster)), "senders do not take its place");
     }
 }
