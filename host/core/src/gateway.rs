@@ -227,7 +227,7 @@ impl Gateway {
     /// If the request makes no sense.
     pub fn survey(&self, group: &str, query: &Query<'_>) -> Result<Survey, DecideError> {
         let group = self.group(group)?;
-        let context = self.context(query)?.without_own_pod(OwnPlace::Anywhere);
+        let context = self.context_at(query, OwnPlace::Anywhere)?;
         Ok(decide::survey(&self.caller(query.received).in_background(), &group, &context))
     }
 
@@ -238,7 +238,7 @@ impl Gateway {
     /// If the request makes no sense, or the cluster does not have the node.
     pub fn explain(&self, group: &str, query: &Query<'_>, node: u32) -> Result<Explanation, DecideError> {
         let group = self.group(group)?;
-        let context = self.context(query)?.without_own_pod(OwnPlace::Anywhere);
+        let context = self.context_at(query, OwnPlace::Anywhere)?;
         decide::explain(&self.caller(query.received).in_background(), &group, &context, node)
     }
 
@@ -273,9 +273,13 @@ impl Gateway {
     }
 
     fn context(&self, query: &Query<'_>) -> Result<RequestContext, DecideError> {
+        self.context_at(query, OwnPlace::AsThePodSays)
+    }
+
+    fn context_at(&self, query: &Query<'_>, own: OwnPlace) -> Result<RequestContext, DecideError> {
         let cluster = self.cluster();
         let context = RequestContext::new(query, cluster.as_ref(), &self.memories, &self.moment());
-        Ok(context.map_err(|error| self.with_listing(error))?.without_own_pod(OwnPlace::AsThePodSays))
+        Ok(context.map_err(|error| self.with_listing(error))?.without_own_pod(own))
     }
 
     fn caller(&self, received: Instant) -> Caller {
