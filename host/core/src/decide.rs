@@ -7,6 +7,7 @@ mod call;
 mod chain;
 mod context;
 mod explain;
+mod feasible;
 mod filter;
 mod lookup;
 mod preempt;
@@ -14,7 +15,6 @@ mod prioritize;
 mod query;
 mod rejection;
 mod scale;
-mod standing;
 mod survey;
 mod unbound;
 

@@ -12,7 +12,7 @@ use crate::{
 
 use super::{
     Rejection,
-    standing::{NodeClasses, Standing, check_covered, uncovered},
+    feasible::{FeasibleClasses, FeasibleNodes, check_covered, uncovered},
 };
 
 /// The reasons of one reply, each text once.
@@ -24,11 +24,11 @@ pub(super) struct Reasons {
     hasher: DefaultHashBuilder,
 }
 
-/// The filters so far: which nodes they have rejected, and which still stand.
+/// The filters so far: which nodes they have rejected, and which are feasible.
 pub(super) struct Chain<'c> {
-    pub(super) standing: Standing,
+    pub(super) feasible: FeasibleNodes,
     reasons: &'c mut Reasons,
-    /// The rejection of each combined class, as long as nodes stand by class.
+    /// The rejection of each combined class, as long as nodes are feasible by class.
     by_class: Vec<Option<Rejection>>,
     /// The rejected nodes, by index in the list of nodes.
     rejected: Vec<Rejection>,
@@ -38,12 +38,13 @@ pub(super) struct Chain<'c> {
 
 impl<'c> Chain<'c> {
     /// No node of these is rejected.
-    pub(super) fn new(standing: Standing, reasons: &'c mut Reasons) -> Self {
-        let classes = if let Standing::Classes(classes) = &standing { classes.count() } else { 0 };
-        Self { standing, reasons, by_class: vec![None; classes], rejected: Vec::new() }
+    pub(super) fn new(feasible: FeasibleNodes, reasons: &'c mut Reasons) -> Self {
+        let classes = if let FeasibleNodes::ByClass(classes) = &feasible { classes.count() } else { 0 };
+        Self { feasible, reasons, by_class: vec![None; classes], rejected: Vec::new() }
     }
 
-    /// Rejects by the answers of a policy about the nodes that stand in the view `all`.
+    /// Rejects by the answers of a policy about the feasible nodes of the view `all`. Answers by class are by a column
+    /// of the combined classes.
     ///
     /// # Errors
     /// [`uncovered`].
@@ -51,13 +52,13 @@ impl<'c> Chain<'c> {
         &mut self,
         member: &Member,
         answers: &Evaluated<Verdict>,
-        place: usize,
+        column: Option<usize>,
         all: &View,
     ) -> Result<(), Fault> {
-        match (answers, &mut self.standing) {
-            (Evaluated::ByRowClass(answers), Standing::Classes(classes)) => {
+        match (answers, &mut self.feasible, column) {
+            (Evaluated::ByRowClass(answers), FeasibleNodes::ByClass(classes), Some(column)) => {
                 let mut rejections = Vec::new();
-                for (class, _, verdict) in classes.answers(place, answers) {
+                for (class, _, verdict) in classes.answers(column, answers) {
                     let rejection = self.reasons.rejection(member, verdict.ok_or_else(uncovered)?);
                     rejections.extend(rejection.map(|rejection| (class, rejection)));
                 }
@@ -67,31 +68,31 @@ impl<'c> Chain<'c> {
                 }
                 Ok(())
             }
-            (Evaluated::ByRow(answers), _) => {
+            (Evaluated::ByRow(answers), ..) => {
                 self.split(all);
                 self.apply_by_node(member, answers)
             }
-            (Evaluated::ByRowClass(_), Standing::Nodes(_)) => Err(uncovered()),
+            (Evaluated::ByRowClass(_), ..) => Err(uncovered()),
         }
     }
 
     /// The rejected nodes.
     pub(super) fn finish(self, all: &View) -> Vec<Rejection> {
-        match &self.standing {
-            Standing::Classes(classes) => rejected(classes, &self.by_class, all),
-            Standing::Nodes(_) => self.rejected,
+        match &self.feasible {
+            FeasibleNodes::ByClass(classes) => rejected(classes, &self.by_class, all),
+            FeasibleNodes::ByNode(_) => self.rejected,
         }
     }
 
-    /// From here on nodes stand one by one.
+    /// From here on nodes are feasible one by one.
     fn split(&mut self, all: &View) {
-        let Standing::Classes(classes) = &self.standing else { return };
+        let FeasibleNodes::ByClass(classes) = &self.feasible else { return };
         self.rejected = rejected(classes, &self.by_class, all);
-        self.standing = Standing::Nodes(self.standing.nodes(all).into_owned());
+        self.feasible = FeasibleNodes::ByNode(self.feasible.nodes(all).into_owned());
     }
 
     fn apply_by_node(&mut self, member: &Member, verdicts: &RowAnswers<Verdict>) -> Result<(), Fault> {
-        let Standing::Nodes(nodes) = &mut self.standing else { return Err(uncovered()) };
+        let FeasibleNodes::ByNode(nodes) = &mut self.feasible else { return Err(uncovered()) };
         check_covered(verdicts, nodes.len())?;
         // A policy has few reasons for many nodes: each text is made once.
         let distinct: Vec<&Verdict> = verdicts.distinct().collect();
@@ -99,20 +100,20 @@ impl<'c> Chain<'c> {
             return Ok(());
         }
         let mut rejections: Vec<Option<Rejection>> = vec![None; distinct.len()];
-        let stands = |(node, number): &(&u32, &u32)| {
+        let is_feasible = |(node, number): &(&u32, &u32)| {
             let number = **number as usize;
             let rejection = rejections[number].or_else(|| self.reasons.rejection(member, distinct[number]));
             rejections[number] = rejection;
             self.rejected.extend(rejection.map(|rejection| Rejection { node: **node, ..rejection }));
             rejection.is_none()
         };
-        *nodes = nodes.iter().zip(verdicts.numbers()).filter(stands).map(|(node, _)| *node).collect();
+        *nodes = nodes.iter().zip(verdicts.numbers()).filter(is_feasible).map(|(node, _)| *node).collect();
         Ok(())
     }
 }
 
 /// The nodes of the classes that are rejected.
-fn rejected(classes: &NodeClasses, by_class: &[Option<Rejection>], all: &View) -> Vec<Rejection> {
+fn rejected(classes: &FeasibleClasses, by_class: &[Option<Rejection>], all: &View) -> Vec<Rejection> {
     /// Stands for no reason.
     const NONE: Rejection = Rejection { node: 0, reason: u32::MAX, unresolvable: false };
     let many = all.node_count() - classes.node_count();

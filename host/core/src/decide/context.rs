@@ -13,7 +13,7 @@ use super::{DecideError, Nodes, Query, Rejection};
 pub(crate) struct RequestContext {
     node_set: NodeSet,
     /// The index in the request of each node of the set; none where that has every node of the request.
-    known: Option<Vec<u32>>,
+    request_indices: Option<Vec<u32>>,
     /// The indices of names that the cluster does not know, ascending.
     unknown: Vec<u32>,
 }
@@ -69,11 +69,11 @@ impl RequestContext {
         let whole = WholeCluster::of(whole);
         let node_set = |slots: Arc<[u32]>| NodeSet { pod, cluster, whole, slots, now };
         if !slots.contains(&Nodes::UNKNOWN) {
-            return Self { node_set: node_set(slots), known: None, unknown: vec![] };
+            return Self { node_set: node_set(slots), request_indices: None, unknown: vec![] };
         }
         let (known, unknown) = (0..slots.len() as u32).partition(|at| slots[*at as usize] != Nodes::UNKNOWN);
         let slots = slots.iter().copied().filter(|slot| *slot != Nodes::UNKNOWN).collect();
-        Self { node_set: node_set(slots), known: Some(known), unknown }
+        Self { node_set: node_set(slots), request_indices: Some(known), unknown }
     }
 
     /// The same without the pod itself, where it is placed already: it must not stand in its own way.
@@ -120,14 +120,14 @@ impl RequestContext {
 
     /// The index in the request of a node of the set.
     pub(crate) fn request_index(&self, node: u32) -> u32 {
-        self.known.as_ref().map_or(node, |known| known[node as usize])
+        self.request_indices.as_ref().map_or(node, |indices| indices[node as usize])
     }
 
     /// Nodes of the set that are rejected, by their index in the request.
     pub(super) fn in_request(&self, mut rejected: Vec<Rejection>) -> Vec<Rejection> {
-        if let Some(known) = &self.known {
+        if let Some(indices) = &self.request_indices {
             for rejection in &mut rejected {
-                rejection.node = known[rejection.node as usize];
+                rejection.node = indices[rejection.node as usize];
             }
         }
         rejected
@@ -135,19 +135,19 @@ impl RequestContext {
 
     /// The values of the nodes of the set, in the order of the request; 0 for nodes that are not known.
     pub(super) fn by_request(&self, by_node: Vec<u32>) -> Vec<u32> {
-        let Some(known) = &self.known else { return by_node };
+        let Some(indices) = &self.request_indices else { return by_node };
         let mut by_request = vec![0; self.len()];
-        for (at, value) in known.iter().zip(by_node) {
+        for (at, value) in indices.iter().zip(by_node) {
             by_request[*at as usize] = value;
         }
         by_request
     }
 
     /// The node of the set with this index in the request.
-    pub(super) fn known_index(&self, request: u32) -> Option<u32> {
-        match &self.known {
+    pub(super) fn node_index(&self, request: u32) -> Option<u32> {
+        match &self.request_indices {
             None => (request < self.node_set.slots.len() as u32).then_some(request),
-            Some(known) => known.binary_search(&request).ok().map(|node| node as u32),
+            Some(indices) => indices.binary_search(&request).ok().map(|node| node as u32),
         }
     }
 
@@ -164,12 +164,12 @@ impl NodeSet {
         self.view_of(Arc::clone(&self.slots))
     }
 
-    /// A view of the nodes that still stand, in their order.
-    pub(super) fn view(&self, standing: &[u32]) -> View {
-        if standing.len() == self.slots.len() {
+    /// A view of some nodes, in their order.
+    pub(super) fn view(&self, nodes: &[u32]) -> View {
+        if nodes.len() == self.slots.len() {
             return self.whole_view();
         }
-        self.view_of(standing.iter().map(|node| self.slots[*node as usize]).collect())
+        self.view_of(nodes.iter().map(|node| self.slots[*node as usize]).collect())
     }
 
     fn view_of(&self, slots: Arc<[u32]>) -> View {
@@ -178,12 +178,12 @@ impl NodeSet {
     }
 
     /// The same, as if the victims of the candidates (one for each node of the set) were gone.
-    pub(super) fn view_without(&self, standing: &[u32], candidates: &[Candidate]) -> View {
-        let gone = standing.iter().map(|node| {
+    pub(super) fn view_without(&self, nodes: &[u32], candidates: &[Candidate]) -> View {
+        let gone = nodes.iter().map(|node| {
             let mut victims = candidates[*node as usize].victims.clone();
             victims.sort_unstable();
             victims
         });
-        self.view(standing).without(gone.collect())
+        self.view(nodes).without(gone.collect())
     }
 }

@@ -53,7 +53,7 @@ pub(crate) fn explain(
     context: &RequestContext,
     index: u32,
 ) -> Result<Explanation, DecideError> {
-    let node = context.known_index(index).ok_or(DecideError::UnknownNode)?;
+    let node = context.node_index(index).ok_or(DecideError::UnknownNode)?;
     let mut answers = Vec::new();
     for verb in [Verb::Filter, Verb::Score, Verb::Rank, Verb::Bind] {
         for mode in [Mode::Enforce, Mode::Shadow] {
@@ -67,10 +67,10 @@ pub(crate) fn explain(
 }
 
 fn explain_one(caller: &Caller, member: &Arc<Member>, verb: Verb, context: &RequestContext, node: u32) -> Explained {
-    let everyone = context.node_set().whole_view();
+    let all = context.node_set().whole_view();
     match verb {
-        Verb::Filter => explained(member, verb, evaluate_one::<Verdict>(caller, member, verb, &everyone, node)),
-        Verb::Score => explained(member, verb, evaluate_one::<u32>(caller, member, verb, &everyone, node)),
+        Verb::Filter => explained(member, verb, evaluate_one::<Verdict>(caller, member, verb, &all, node)),
+        Verb::Score => explained(member, verb, evaluate_one::<u32>(caller, member, verb, &all, node)),
         // A bind is about the one node, with the pods placed there.
         Verb::Bind => {
             let view = context.node_set().view(&[node]);
@@ -87,7 +87,7 @@ fn explain_one(caller: &Caller, member: &Arc<Member>, verb: Verb, context: &Requ
                 }
                 rank(member, ask, node)
             };
-            explained(member, verb, evaluate(caller, member, verb, &everyone, rank))
+            explained(member, verb, evaluate(caller, member, verb, &all, rank))
         }
     }
 }

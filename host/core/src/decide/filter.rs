@@ -6,8 +6,8 @@ use super::{
     Caller, DecideError, Rejection, RequestContext,
     call::{failed, or_skip},
     chain::{Chain, Reasons},
+    feasible::PolicyLookup,
     rejection::NOT_SEEN,
-    standing::Asked,
 };
 
 /// The outcome of a filter request: every node of the request that is not listed here stays.
@@ -22,21 +22,22 @@ pub struct FilterOutcome {
 pub(crate) fn filter(caller: &Caller, group: &Group, context: &RequestContext) -> Result<FilterOutcome, DecideError> {
     let (all, mut reasons) = (context.node_set().whole_view(), Reasons::default());
     let members = || group.answering(Mode::Enforce, Verb::Filter, context.pod());
-    let (asked, standing) = Asked::<Verdict>::look_up(caller, members(), group.combined(Verb::Filter), &all);
-    let (mut chain, mut left_out) = (Chain::new(standing, &mut reasons), 0);
-    for Asked { member, known } in asked {
-        if chain.standing.is_empty() {
+    let recent = group.combined(Verb::Filter);
+    let (lookups, feasible) = PolicyLookup::<Verdict>::of_all(caller, members(), recent, &all);
+    let (mut chain, mut left_out) = (Chain::new(feasible, &mut reasons), 0);
+    for PolicyLookup { member, cached } in lookups {
+        if chain.feasible.is_empty() {
             break;
         }
-        let place = known.as_ref().map_or(0, |known| known.0);
-        let verdicts = caller.lookup_or_call(member, Verb::Filter, &all, &chain.standing, known);
+        let column = cached.as_ref().map(|cached| cached.column);
+        let verdicts = caller.lookup_or_call(member, Verb::Filter, &all, &chain.feasible, cached);
         match or_skip(member, Verb::Filter, verdicts)? {
-            Some(verdicts) => chain.apply(member, &verdicts, place, &all).map_err(failed(member, Verb::Filter))?,
+            Some(verdicts) => chain.apply(member, &verdicts, column, &all).map_err(failed(member, Verb::Filter))?,
             None => left_out += 1,
         }
     }
     let mut rejected = context.in_request(chain.finish(&all));
-    // A node that no policy can be asked about only matters where one has a say.
+    // A node that no policy can be asked about is rejected only if a policy decides about this pod.
     if !context.unknown().is_empty() && members().count() > left_out {
         let reason = reasons.number(NOT_SEEN.0, NOT_SEEN.1);
         rejected.extend(context.unknown().iter().map(|node| Rejection { node: *node, reason, unresolvable: false }));

@@ -11,7 +11,7 @@ use crate::{
 
 use super::{
     Caller, again,
-    standing::{KnownByClass, NodeClasses, Standing, count_rejected},
+    feasible::{CachedByClass, FeasibleClasses, FeasibleNodes, count_rejected},
 };
 
 /// An evaluation that ends at the first answer that breaks the contract.
@@ -37,21 +37,21 @@ impl<A: CachedAnswer + VerbAnswer> NodeSource<A> for CheckedSource<'_, A> {
 // === impl Caller ===
 
 impl Caller {
-    /// The answers of a policy about the nodes of the view `all` that stand: by class if it is `known` by class, else
+    /// The answers of a policy about the feasible nodes of the view `all`: by class if they are cached by class, else
     /// node by node.
     ///
-    /// The policy is called about the misses of its cache. The guest sees only the nodes that stand.
+    /// The policy is called about the misses of its cache. The guest sees only the feasible nodes.
     pub(super) fn lookup_or_call<A: VerbAnswer + CachedAnswer + Debug>(
         &self,
         member: &Arc<Member>,
         verb: Verb,
         all: &View,
-        standing: &Standing,
-        known: Option<KnownByClass<A>>,
+        feasible: &FeasibleNodes,
+        cached: Option<CachedByClass<A>>,
     ) -> Result<Evaluated<A>, Fault> {
-        match (standing, known) {
-            (Standing::Classes(classes), Some(known)) => self.ask_by_class(member, verb, all, classes, known),
-            _ => self.ask_by_node(member, verb, all, &standing.nodes(all)),
+        match (feasible, cached) {
+            (FeasibleNodes::ByClass(classes), Some(cached)) => self.ask_by_class(member, verb, all, classes, cached),
+            _ => self.ask_by_node(member, verb, all, &feasible.nodes(all)),
         }
     }
 
@@ -60,11 +60,11 @@ impl Caller {
         member: &Arc<Member>,
         verb: Verb,
         all: &View,
-        classes: &NodeClasses,
-        known: KnownByClass<A>,
+        classes: &FeasibleClasses,
+        CachedByClass { column, answers }: CachedByClass<A>,
     ) -> Result<Evaluated<A>, Fault> {
-        let (started, asked, (place, answers)) = (self.now(), classes.node_count(), known);
-        if let Some(rejected) = classes.rejected(place, &answers) {
+        let (started, asked) = (self.now(), classes.node_count());
+        if let Some(rejected) = classes.rejected(column, &answers) {
             self.recheck_later(member, verb, all, (asked, asked), started, |at| {
                 let (node, slot) = classes.nodes(all).nth(at)?;
                 Some((node, answers.of_row(slot)?.clone()))
@@ -72,10 +72,10 @@ impl Caller {
             self.report_cached(member, verb, (asked, rejected), started);
             return Ok(Evaluated::ByRowClass(answers));
         }
-        let node_classes = classes.present().map(|(class, _)| classes.node_class(class, place));
+        let node_classes = classes.present().map(|(class, _)| classes.node_class(class, column));
         let evaluation = |source, rows| Evaluation::of_row_classes(answers, source, rows, node_classes);
         let view = all.of_some(classes.nodes(all).map(|(_, slot)| slot), asked);
-        self.evaluate(member, verb, view, started, evaluation, Some((place, classes)))
+        self.evaluate(member, verb, view, started, evaluation, Some((column, classes)))
     }
 
     fn ask_by_node<A: VerbAnswer + CachedAnswer + Debug>(
@@ -116,7 +116,7 @@ impl Caller {
         view: View,
         started: Instant,
         evaluation: impl FnOnce(ViewSource, Arc<[u32]>) -> Evaluation<A>,
-        classes: Option<(usize, &NodeClasses)>,
+        classes: Option<(usize, &FeasibleClasses)>,
     ) -> Result<Evaluated<A>, Fault> {
         let mut evaluation = evaluation(ViewSource::of(&view), Arc::clone(view.slots()));
         let recording = Recording::of(evaluation.log());

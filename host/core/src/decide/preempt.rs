@@ -22,8 +22,8 @@ use super::{
     call::failed,
     chain::{Chain, Reasons},
     context::NodeSet,
+    feasible::FeasibleNodes,
     rejection::NOT_SEEN,
-    standing::Standing,
 };
 
 /// The outcome of a preempt request.
@@ -54,8 +54,8 @@ struct Preempting<'p> {
     candidates: Vec<Candidate>,
     /// The index in the request of each candidate.
     origins: Vec<u32>,
-    /// Whether each candidate still stands.
-    stands: Vec<bool>,
+    /// Whether each candidate is left: neither a filter nor a policy has dropped it.
+    is_left: Vec<bool>,
     reasons: Reasons,
     dropped: Vec<(u32, u32)>,
 }
@@ -81,7 +81,7 @@ pub(crate) fn preempt(
     }
     let mut preempting = preempting()?;
     let proposal = in_shadow.then(|| preempting.proposal());
-    preempting.filter(preempting.standing())?;
+    preempting.filter(preempting.left())?;
     preempting.run_chain()?;
     Ok((preempting.finish(queries), proposal))
 }
@@ -93,7 +93,7 @@ pub(crate) fn shadow_preempt(caller: &Caller, group: &Group, pod: &Pod, proposal
     }
 }
 
-/// No policy has a say: every candidate stays as it is.
+/// No policy decides: every candidate stays as it is.
 fn echo(queries: &[CandidateQuery<'_>]) -> Result<PreemptOutcome, DecideError> {
     let keep = |(at, query): (usize, &CandidateQuery<'_>)| {
         let victims = match &query.victims {
@@ -144,8 +144,8 @@ impl<'p> Preempting<'p> {
         let numbers = (0..slots.len() as u32).collect();
         let cluster = Arc::new(Cluster::new(slots).with_facts(Arc::clone(&moment.facts)));
         let node_set = NodeSet { pod, cluster, whole, slots: numbers, now: moment.now };
-        let stands = vec![true; candidates.len()];
-        Ok(Self { caller, group, node_set, candidates, origins, stands, reasons, dropped })
+        let is_left = vec![true; candidates.len()];
+        Ok(Self { caller, group, node_set, candidates, origins, is_left, reasons, dropped })
     }
 
     /// All candidates as kube-scheduler proposed them.
@@ -153,23 +153,25 @@ impl<'p> Preempting<'p> {
         self.node_set.whole_view().with_candidates(self.candidates.as_slice().into())
     }
 
-    fn standing(&self) -> Vec<u32> {
-        (0..self.stands.len() as u32).filter(|candidate| self.stands[*candidate as usize]).collect()
+    /// The candidates that are left.
+    fn left(&self) -> Vec<u32> {
+        (0..self.is_left.len() as u32).filter(|candidate| self.is_left[*candidate as usize]).collect()
     }
 
     /// Puts candidates to the filters with their victims gone, and drops those that are refused.
     fn filter(&mut self, candidates: Vec<u32>) -> Result<(), DecideError> {
-        let (all, mut chain) = (self.node_set.whole_view(), Chain::new(Standing::Nodes(candidates), &mut self.reasons));
+        let all = self.node_set.whole_view();
+        let mut chain = Chain::new(FeasibleNodes::ByNode(candidates), &mut self.reasons);
         for member in self.group.answering(Mode::Enforce, Verb::Filter, &self.node_set.pod) {
-            if chain.standing.is_empty() {
+            if chain.feasible.is_empty() {
                 break;
             }
             // Without the victims nothing is as the cluster has it, so answers are not cached.
-            let view = self.node_set.view_without(&chain.standing.nodes(&all), &self.candidates);
+            let view = self.node_set.view_without(&chain.feasible.nodes(&all), &self.candidates);
             let ask = |ask: &Ask, nodes: &[u32]| member.policy.filter_without_victims(ask, nodes);
             if let Some(verdicts) = self.caller.call_or_skip(member, Verb::Filter, view, ask)? {
                 let verdicts = Evaluated::ByRow(RowAnswers::plain(verdicts));
-                chain.apply(member, &verdicts, 0, &all).map_err(failed(member, Verb::Filter))?;
+                chain.apply(member, &verdicts, None, &all).map_err(failed(member, Verb::Filter))?;
             }
         }
         for rejection in chain.finish(&all) {
@@ -182,22 +184,22 @@ impl<'p> Preempting<'p> {
     fn run_chain(&mut self) -> Result<(), DecideError> {
         let pod = Arc::clone(&self.node_set.pod);
         for member in self.group.answering(Mode::Enforce, Verb::Preempt, &pod) {
-            let standing = self.standing();
-            if standing.is_empty() {
+            let left = self.left();
+            if left.is_empty() {
                 break;
             }
-            let candidates = standing.iter().map(|at| self.candidates[*at as usize].clone()).collect();
-            let view = self.node_set.view(&standing).with_candidates(candidates);
+            let candidates = left.iter().map(|at| self.candidates[*at as usize].clone()).collect();
+            let view = self.node_set.view(&left).with_candidates(candidates);
             let ask = |ask: &Ask, candidates: &[u32]| ask_preempt(member, ask, candidates);
             let Some(answers) = self.caller.call_or_skip(member, Verb::Preempt, view, ask)? else { continue };
-            self.apply(member, &standing, answers)?;
+            self.apply(member, &left, answers)?;
         }
         Ok(())
     }
 
-    fn apply(&mut self, member: &Member, standing: &[u32], answers: Vec<Preemption>) -> Result<(), DecideError> {
+    fn apply(&mut self, member: &Member, left: &[u32], answers: Vec<Preemption>) -> Result<(), DecideError> {
         let mut replaced = vec![];
-        for (candidate, answer) in standing.iter().copied().zip(answers) {
+        for (candidate, answer) in left.iter().copied().zip(answers) {
             match answer {
                 Preemption::Keep => {}
                 Preemption::Reject(reason) => {
@@ -218,7 +220,7 @@ impl<'p> Preempting<'p> {
     }
 
     fn drop_candidate(&mut self, candidate: u32, reason: u32) {
-        self.stands[candidate as usize] = false;
+        self.is_left[candidate as usize] = false;
         self.dropped.push((self.origins[candidate as usize], reason));
     }
 
@@ -237,7 +239,7 @@ impl<'p> Preempting<'p> {
                 pdb_violations: queries[origin as usize].pdb_violations,
             }
         };
-        let kept = self.standing().iter().map(keep).collect();
+        let kept = self.left().iter().map(keep).collect();
         self.dropped.sort_unstable();
         let reason = |(candidate, reason): &(u32, u32)| (*candidate, self.reasons.get(*reason).into());
         PreemptOutcome { kept, dropped: self.dropped.iter().map(reason).collect() }

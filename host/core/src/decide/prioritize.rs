@@ -8,7 +8,7 @@ use crate::{
 use super::{
     Caller, DecideError, RequestContext, ScoreScale,
     call::{failed, or_skip},
-    standing::{Asked, Standing, check_covered, uncovered},
+    feasible::{FeasibleNodes, PolicyLookup, check_covered, uncovered},
 };
 
 /// The score of each node of the request, in its order.
@@ -35,14 +35,15 @@ pub(crate) fn prioritize(
 ) -> Result<PrioritizeOutcome, DecideError> {
     let all = context.node_set().whole_view();
     let members = |verb| group.answering(Mode::Enforce, verb, context.pod()).filter(|member| member.config.weight > 0);
-    let (scores, standing) = Asked::<u32>::look_up(caller, members(Verb::Score), group.combined(Verb::Score), &all);
-    let mut totals = Totals::new(&standing);
-    if !standing.is_empty() {
-        for Asked { member, known } in scores {
-            let place = known.as_ref().map_or(0, |known| known.0);
-            let scores = caller.lookup_or_call(member, Verb::Score, &all, &standing, known);
+    let recent = group.combined(Verb::Score);
+    let (lookups, nodes) = PolicyLookup::<u32>::of_all(caller, members(Verb::Score), recent, &all);
+    let mut totals = Totals::new(&nodes);
+    if !nodes.is_empty() {
+        for PolicyLookup { member, cached } in lookups {
+            let column = cached.as_ref().map(|cached| cached.column);
+            let scores = caller.lookup_or_call(member, Verb::Score, &all, &nodes, cached);
             if let Some(scores) = or_skip(member, Verb::Score, scores)? {
-                totals.add(member, place, &scores, &standing).map_err(failed(member, Verb::Score))?;
+                totals.add(member, column, &scores, &nodes).map_err(failed(member, Verb::Score))?;
             }
         }
         // A score is about one node and cached; a rank is about all, and computed every time.
@@ -50,11 +51,11 @@ pub(crate) fn prioritize(
             let rank = |ask: &Ask, _: &[u32]| member.policy.rank(ask);
             if let Some(scores) = caller.call_or_skip(member, Verb::Rank, all.clone(), rank)? {
                 let scores = Evaluated::ByRow(RowAnswers::plain(scores));
-                totals.add(member, 0, &scores, &standing).map_err(failed(member, Verb::Rank))?;
+                totals.add(member, None, &scores, &nodes).map_err(failed(member, Verb::Rank))?;
             }
         }
     }
-    let mut scores = totals.mean(&all, &standing, scale);
+    let mut scores = totals.mean(&all, &nodes, scale);
     if matches!(scale, ScoreScale::FineWith(_)) {
         scale.break_ties(&mut scores, all.slots(), totals.weights, context.pod(), context.cluster().order());
     }
@@ -68,33 +69,33 @@ pub(super) fn ask_scores(member: &Member, verb: Verb, ask: &Ask, nodes: &[u32]) 
 // === impl Totals ===
 
 impl Totals {
-    fn new(standing: &Standing) -> Self {
-        let classes = if let Standing::Classes(classes) = standing { classes.count() } else { 0 };
+    fn new(nodes: &FeasibleNodes) -> Self {
+        let classes = if let FeasibleNodes::ByClass(classes) = nodes { classes.count() } else { 0 };
         Self { by_class: vec![0; classes], ..Self::default() }
     }
 
-    /// Adds the scores of a policy about the nodes that stand.
+    /// Adds the scores of a policy about the feasible nodes; scores by class are by a column of the combined classes.
     ///
     /// # Errors
     /// [`uncovered`].
     fn add(
         &mut self,
         member: &Member,
-        place: usize,
+        column: Option<usize>,
         scores: &Evaluated<u32>,
-        standing: &Standing,
+        nodes: &FeasibleNodes,
     ) -> Result<(), Fault> {
         let weight = u64::from(member.config.weight);
         self.weights += weight;
-        match (scores, standing) {
-            (Evaluated::ByRowClass(scores), Standing::Classes(classes)) => {
-                for (class, _, score) in classes.answers(place, scores) {
+        match (scores, nodes, column) {
+            (Evaluated::ByRowClass(scores), FeasibleNodes::ByClass(classes), Some(column)) => {
+                for (class, _, score) in classes.answers(column, scores) {
                     self.by_class[class] += weight * u64::from(*score.ok_or_else(uncovered)?);
                 }
             }
-            (Evaluated::ByRowClass(_), Standing::Nodes(_)) => return Err(uncovered()),
-            (Evaluated::ByRow(scores), _) => {
-                check_covered(scores, standing.node_count())?;
+            (Evaluated::ByRowClass(_), ..) => return Err(uncovered()),
+            (Evaluated::ByRow(scores), ..) => {
+                check_covered(scores, nodes.node_count())?;
                 let weighted: Vec<u64> = scores.distinct().map(|score| weight * u64::from(*score)).collect();
                 self.by_node.resize(scores.numbers().len(), 0);
                 for (total, which) in self.by_node.iter_mut().zip(scores.numbers()) {
@@ -106,9 +107,9 @@ impl Totals {
     }
 
     /// The mean score of each node.
-    fn mean(&self, all: &View, standing: &Standing, scale: ScoreScale) -> Vec<u32> {
+    fn mean(&self, all: &View, nodes: &FeasibleNodes, scale: ScoreScale) -> Vec<u32> {
         let mean = |total: u64| scale.mean(total, self.weights);
-        let Standing::Classes(classes) = standing else {
+        let FeasibleNodes::ByClass(classes) = nodes else {
             return if self.by_node.is_empty() {
                 vec![0; all.node_count()]
             } else {

@@ -7,7 +7,7 @@ use crate::{
     cache::{Evaluated, RowAnswers},
 };
 
-use super::{Caller, RequestContext, prioritize::ask_scores, standing::Standing};
+use super::{Caller, RequestContext, feasible::FeasibleNodes, prioritize::ask_scores};
 
 /// The answers of each matching policy about each node of a request.
 #[derive(Debug, Default)]
@@ -60,18 +60,18 @@ pub(super) fn not_asked(group: &Group, pod: &Pod) -> Vec<(Arc<Member>, &'static 
 /// Their answers are cached like those of others, so that their decision tables fill.
 pub(crate) fn shadow(caller: &Caller, group: &Group, context: &RequestContext, verbs: &[Verb]) {
     let all = context.node_set().whole_view();
-    let everyone = Standing::all(&all);
+    let all_nodes = FeasibleNodes::all(&all);
     for verb in verbs {
         for member in group.answering(Mode::Shadow, *verb, context.pod()) {
             // The observer has been told of faults and scores; nobody else may learn of them.
             match verb {
                 Verb::Filter => {
-                    let verdicts = caller.lookup_or_call::<Verdict>(member, *verb, &all, &everyone, None);
+                    let verdicts = caller.lookup_or_call::<Verdict>(member, *verb, &all, &all_nodes, None);
                     if let Ok(Evaluated::ByRow(verdicts)) = verdicts {
                         report_rejections(caller, member, &all, &verdicts);
                     }
                 }
-                Verb::Score => drop(caller.lookup_or_call::<u32>(member, *verb, &all, &everyone, None)),
+                Verb::Score => drop(caller.lookup_or_call::<u32>(member, *verb, &all, &all_nodes, None)),
                 _ => drop(ask(caller, member, *verb, context)),
             }
             // Nobody waits for a reply: the answers of one policy need not be kept until the last one has been asked.

@@ -1,4 +1,4 @@
-//! Answers that do not cover every node that stands: plimsoll is at fault, and the decision fails.
+//! Answers that do not cover every feasible node: plimsoll is at fault, and the decision fails.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::{
     cache::{AnswerCache, Evaluated, Evaluation, RecentCombined, Recording, RowAnswers, RowClassAnswers, ViewSource},
     decide::{
         chain::{Chain, Reasons},
-        standing::{NodeClasses, Standing, count_rejected},
+        feasible::{FeasibleClasses, FeasibleNodes, count_rejected},
     },
 };
 
@@ -36,15 +36,15 @@ fn mk_cache() -> Cache {
 }
 
 /// All nodes of the view by class, with what is known by class.
-fn by_class(cache: &Cache, view: &View) -> (NodeClasses, RowClassAnswers<Verdict>) {
+fn by_class(cache: &Cache, view: &View) -> (FeasibleClasses, RowClassAnswers<Verdict>) {
     let (known, recent) = (cache.lookup_by_row_class(&ViewSource::of(view)).unwrap(), RecentCombined::default());
     assert!(recent.get(&[&known]).is_none(), "the first request for a list only notes it");
-    (NodeClasses::of(recent.get(&[&known]).unwrap(), view), known)
+    (FeasibleClasses::of(recent.get(&[&known]).unwrap(), view), known)
 }
 
-fn apply(standing: Standing, answers: &Evaluated<Verdict>, view: &View) -> Result<(), Fault> {
+fn apply(feasible: FeasibleNodes, answers: &Evaluated<Verdict>, view: &View) -> Result<(), Fault> {
     let (member, mut reasons) = (mk_member("one", FakePolicy::default(), |_| {}), Reasons::default());
-    Chain::new(standing, &mut reasons).apply(&member, answers, 0, view)
+    Chain::new(feasible, &mut reasons).apply(&member, answers, Some(0), view)
 }
 
 fn kind<T>(result: Result<T, Fault>) -> Option<FaultKind> {
@@ -59,15 +59,15 @@ fn a_class_without_an_answer_fails_the_decision() {
         let (classes, known) = by_class(&cache, &view);
         let answers = Evaluated::ByRowClass(known);
         assert_eq!(kind(count_rejected(&answers, Some((0, &classes)))), expected, "{team}");
-        assert_eq!(kind(apply(Standing::Classes(classes), &answers, &view)), expected, "{team}");
+        assert_eq!(kind(apply(FeasibleNodes::ByClass(classes), &answers, &view)), expected, "{team}");
     }
 }
 
 #[test]
-fn answers_by_class_about_nodes_that_stand_one_by_one_fail_the_decision() {
+fn answers_by_class_about_nodes_that_are_feasible_one_by_one_fail_the_decision() {
     let view = view_of("red");
     let answers = Evaluated::ByRowClass(by_class(&mk_cache(), &view).1);
-    assert_eq!(kind(apply(Standing::all(&view), &answers, &view)), Some(FaultKind::Host));
+    assert_eq!(kind(apply(FeasibleNodes::all(&view), &answers, &view)), Some(FaultKind::Host));
     assert_eq!(kind(count_rejected(&answers, None)), Some(FaultKind::Host));
 }
 
@@ -82,6 +82,6 @@ fn a_node_without_an_answer_fails_the_decision() {
         (fits(4), Some(FaultKind::Host)),
         (fits(3), None),
     ] {
-        assert_eq!(kind(apply(Standing::all(&view), &Evaluated::ByRow(answers), &view)), expected);
+        assert_eq!(kind(apply(FeasibleNodes::all(&view), &Evaluated::ByRow(answers), &view)), expected);
     }
 }

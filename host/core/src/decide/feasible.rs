@@ -1,5 +1,5 @@
-//! The nodes that no policy has rejected yet: by combined class as long as all answers follow from classes, else one by
-//! one.
+//! The feasible nodes, which no policy has rejected yet: by combined class as long as all answers follow from classes,
+//! else one by one.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -13,90 +13,94 @@ use crate::{
 
 use super::Caller;
 
-/// Nodes of a view that policies are asked about.
-pub(super) enum Standing {
-    /// All nodes of each combined class.
-    Classes(NodeClasses),
+/// The nodes of a view that no policy has rejected yet.
+pub(super) enum FeasibleNodes {
+    /// All nodes of each combined class that is feasible.
+    ByClass(FeasibleClasses),
     /// Indices of nodes.
-    Nodes(Vec<u32>),
+    ByNode(Vec<u32>),
 }
 
-/// The number of nodes that stand in each combined class: all that the view has of it, or none.
-pub(super) struct NodeClasses {
+/// The number of feasible nodes in each combined class: all that the view has of it, or none.
+pub(super) struct FeasibleClasses {
     combined: Arc<CombinedClasses>,
     nodes: Vec<u32>,
 }
 
-/// A policy that is to be asked, and the answers that its cache knows by class.
-pub(super) struct Asked<'g, A> {
+/// A policy, and the answers that its cache has by class.
+pub(super) struct PolicyLookup<'g, A> {
     pub(super) member: &'g Arc<Member>,
-    pub(super) known: Option<KnownByClass<A>>,
+    pub(super) cached: Option<CachedByClass<A>>,
 }
 
-/// Answers by class of nodes, and the place of these classes among those that are combined.
-pub(super) type KnownByClass<A> = (usize, RowClassAnswers<A>);
+/// Answers by class of nodes.
+pub(super) struct CachedByClass<A> {
+    /// The column of these classes among those that are combined.
+    pub(super) column: usize,
+    pub(super) answers: RowClassAnswers<A>,
+}
 
-// === impl Asked ===
+// === impl PolicyLookup ===
 
-impl<'g, A: VerbAnswer + CachedAnswer> Asked<'g, A> {
+impl<'g, A: VerbAnswer + CachedAnswer> PolicyLookup<'g, A> {
     /// Looks up the answers of all these policies about the nodes of a view.
-    pub(super) fn look_up(
+    pub(super) fn of_all(
         caller: &Caller,
         members: impl Iterator<Item = &'g Arc<Member>>,
         recent: &RecentCombined,
         all: &View,
-    ) -> (Vec<Self>, Standing) {
+    ) -> (Vec<Self>, FeasibleNodes) {
         let source = ViewSource::of(all).with_blocking(caller.blocking);
-        let mut places = 0..;
-        let mut known = |member: &Member| {
+        let mut columns = 0..;
+        let mut cached = |member: &Member| {
             let answers = A::cache(&member.cache).lookup_by_row_class(&source)?;
-            Some((places.next()?, answers))
+            Some(CachedByClass { column: columns.next()?, answers })
         };
-        let asked: Vec<Self> = members.map(|member| Self { member, known: known(member) }).collect();
-        let by_class: Vec<_> = asked.iter().filter_map(|asked| Some(&asked.known.as_ref()?.1)).collect();
-        let standing = match recent.get(&by_class) {
-            Some(combined) => Standing::Classes(NodeClasses::of(combined, all)),
-            None => Standing::all(all),
+        let lookups: Vec<Self> = members.map(|member| Self { member, cached: cached(member) }).collect();
+        let by_class: Vec<_> = lookups.iter().filter_map(|lookup| Some(&lookup.cached.as_ref()?.answers)).collect();
+        let feasible = match recent.get(&by_class) {
+            Some(combined) => FeasibleNodes::ByClass(FeasibleClasses::of(combined, all)),
+            None => FeasibleNodes::all(all),
         };
-        (asked, standing)
+        (lookups, feasible)
     }
 }
 
-// === impl Standing ===
+// === impl FeasibleNodes ===
 
-impl Standing {
+impl FeasibleNodes {
     /// All nodes of a view, one by one.
     pub(super) fn all(all: &View) -> Self {
-        Self::Nodes((0..all.node_count() as u32).collect())
+        Self::ByNode((0..all.node_count() as u32).collect())
     }
 
     pub(super) fn is_empty(&self) -> bool {
         match self {
-            Self::Classes(classes) => classes.present().next().is_none(),
-            Self::Nodes(nodes) => nodes.is_empty(),
+            Self::ByClass(classes) => classes.present().next().is_none(),
+            Self::ByNode(nodes) => nodes.is_empty(),
         }
     }
 
     /// The number of nodes.
     pub(super) fn node_count(&self) -> usize {
         match self {
-            Self::Classes(classes) => classes.node_count(),
-            Self::Nodes(nodes) => nodes.len(),
+            Self::ByClass(classes) => classes.node_count(),
+            Self::ByNode(nodes) => nodes.len(),
         }
     }
 
     /// The indices of the nodes in the view.
     pub(super) fn nodes(&self, all: &View) -> Cow<'_, [u32]> {
         match self {
-            Self::Classes(classes) => classes.nodes(all).map(|(node, _)| node).collect(),
-            Self::Nodes(nodes) => nodes.into(),
+            Self::ByClass(classes) => classes.nodes(all).map(|(node, _)| node).collect(),
+            Self::ByNode(nodes) => nodes.into(),
         }
     }
 }
 
-// === impl NodeClasses ===
+// === impl FeasibleClasses ===
 
-impl NodeClasses {
+impl FeasibleClasses {
     pub(super) fn of(combined: Arc<CombinedClasses>, all: &View) -> Self {
         let mut nodes = vec![0_u32; combined.count()];
         let (by_slot, counts) = (combined.by_row(), nodes.as_mut_slice());
@@ -111,19 +115,19 @@ impl NodeClasses {
         self.nodes.len()
     }
 
-    /// The combined classes whose nodes stand, and how many nodes each has.
+    /// The combined classes whose nodes are feasible, and the number of nodes of each.
     pub(super) fn present(&self) -> impl Iterator<Item = (usize, usize)> {
         self.nodes.iter().enumerate().filter(|(_, nodes)| **nodes > 0).map(|(class, nodes)| (class, *nodes as usize))
     }
 
-    /// The number of nodes that stand.
+    /// The number of feasible nodes.
     pub(super) fn node_count(&self) -> usize {
         self.nodes.iter().map(|nodes| *nodes as usize).sum()
     }
 
-    /// The class by the policy with this place that a combined class stands for.
-    pub(super) fn node_class(&self, class: usize, place: usize) -> u32 {
-        self.combined.row_classes(class)[place]
+    /// The class by the policy with this column that a combined class stands for.
+    pub(super) fn node_class(&self, class: usize, column: usize) -> u32 {
+        self.combined.row_classes(class)[column]
     }
 
     /// The combined class of the node at each slot.
@@ -136,33 +140,33 @@ impl NodeClasses {
         self.nodes[class] = 0;
     }
 
-    /// The answer about each class that stands, by the policy with this place.
+    /// The answer about each feasible class, by the policy with this column.
     pub(super) fn answers<'c, A: VerbAnswer + CachedAnswer>(
         &'c self,
-        place: usize,
+        column: usize,
         answers: &'c RowClassAnswers<A>,
     ) -> impl Iterator<Item = (usize, usize, Option<&'c A>)> {
-        let answer = move |class| answers.answer(answers.number_of(self.node_class(class, place))?);
+        let answer = move |class| answers.answer(answers.number_of(self.node_class(class, column))?);
         self.present().map(move |(class, nodes)| (class, nodes, answer(class)))
     }
 
     /// The number of nodes that these answers reject; `None` if one answer is not known.
     pub(super) fn rejected<A: VerbAnswer + CachedAnswer>(
         &self,
-        place: usize,
+        column: usize,
         answers: &RowClassAnswers<A>,
     ) -> Option<usize> {
         let mut rejected = 0;
-        for (_, nodes, answer) in self.answers(place, answers) {
+        for (_, nodes, answer) in self.answers(column, answers) {
             rejected += if answer?.rejects() { nodes } else { 0 };
         }
         Some(rejected)
     }
 
-    /// The nodes that stand, with their slots, ascending.
+    /// The feasible nodes, with their slots, ascending.
     pub(super) fn nodes(&self, all: &View) -> impl Iterator<Item = (u32, u32)> {
-        let stands = |(_, slot): &(usize, &u32)| self.nodes[self.combined.of_row(**slot)] > 0;
-        all.slots().iter().enumerate().filter(stands).map(|(node, slot)| (node as u32, *slot))
+        let is_feasible = |(_, slot): &(usize, &u32)| self.nodes[self.combined.of_row(**slot)] > 0;
+        all.slots().iter().enumerate().filter(is_feasible).map(|(node, slot)| (node as u32, *slot))
     }
 }
 
@@ -172,18 +176,18 @@ impl NodeClasses {
 /// [`uncovered`].
 pub(super) fn count_rejected<A: VerbAnswer + CachedAnswer>(
     answers: &Evaluated<A>,
-    classes: Option<(usize, &NodeClasses)>,
+    classes: Option<(usize, &FeasibleClasses)>,
 ) -> Result<usize, Fault> {
     match (answers, classes) {
         (Evaluated::ByRow(answers), _) => Ok(answers.count(VerbAnswer::rejects)),
-        (Evaluated::ByRowClass(answers), Some((place, classes))) => {
-            classes.rejected(place, answers).ok_or_else(uncovered)
+        (Evaluated::ByRowClass(answers), Some((column, classes))) => {
+            classes.rejected(column, answers).ok_or_else(uncovered)
         }
         (Evaluated::ByRowClass(_), None) => Err(uncovered()),
     }
 }
 
-/// Checks that there is an answer for each of these nodes, which stand one by one.
+/// Checks that there is an answer for each of these nodes, which are feasible one by one.
 ///
 /// # Errors
 /// [`uncovered`].
@@ -191,8 +195,8 @@ pub(super) fn check_covered<A: VerbAnswer + CachedAnswer>(answers: &RowAnswers<A
     if answers.is_complete() && answers.numbers().len() == nodes { Ok(()) } else { Err(uncovered()) }
 }
 
-/// The answers of a call must cover every node that stands, by class or one by one. If they do not, plimsoll is at
-/// fault, and the decision fails: a node without an answer must not pass a filter.
+/// The answers of a call must cover every feasible node, by class or one by one. If they do not, plimsoll is at fault,
+/// and the decision fails: a node without an answer must not pass a filter.
 pub(super) fn uncovered() -> Fault {
-    Fault::new(FaultKind::Host, "a node that stands has no answer")
+    Fault::new(FaultKind::Host, "a feasible node was left without an answer, by a bug of plimsoll")
 }
