@@ -95,7 +95,8 @@ impl<T, A: Answer> RowAnswers<T, A> {
 }
 
 impl<T: Attribute, A: Answer> RowAnswers<T, A> {
-    /// The distinct paths that lead to the answers about these rows, each with a row that has its values.
+    /// The distinct paths that lead to the answers about these rows, each with a row that has its values: with them a
+    /// decision can be recorded together with the values that it follows from, and no request pays for it.
     ///
     /// Rows that nothing is known about are left out. It goes over each row: call it when nobody waits for a reply.
     pub fn witnesses(&self, source: &impl Source<Attribute = T>, rows: &[Row]) -> Vec<Witness<T, A>> {

@@ -68,7 +68,7 @@ pub(crate) struct AttributeList<T> {
 }
 
 /// Lists of at most this length are searched linearly.
-const LINEAR_SEARCH_MAX: usize = 16;
+const MAX_SEARCHED_ATTRIBUTES: usize = 16;
 
 // === impl Parts ===
 
@@ -113,7 +113,7 @@ impl<T: Attribute> BorrowedAttribute<T> for T {
 
 impl<T: Attribute> AttributeList<T> {
     pub(crate) fn number_of(&self, read: &(impl Equivalent<T> + Hash + ?Sized)) -> Option<u32> {
-        if self.list.len() > LINEAR_SEARCH_MAX {
+        if self.list.len() > MAX_SEARCHED_ATTRIBUTES {
             return self.numbers.get(read).copied();
         }
         self.list.iter().position(|known| read.equivalent(known)).map(|at| at as u32)
@@ -123,7 +123,7 @@ impl<T: Attribute> AttributeList<T> {
     pub(crate) fn push(&mut self, attribute: T) -> u32 {
         let number = self.list.len() as u32;
         self.list.push(attribute);
-        if self.list.len() > LINEAR_SEARCH_MAX {
+        if self.list.len() > MAX_SEARCHED_ATTRIBUTES {
             let new = self.numbers.len()..self.list.len();
             self.numbers.extend(self.list[new.clone()].iter().cloned().zip(new.start as u32..));
         }
@@ -131,7 +131,7 @@ impl<T: Attribute> AttributeList<T> {
     }
 
     /// The number of an attribute, which is the next one if it is new.
-    pub(crate) fn number(&mut self, attribute: &T) -> u32 {
+    pub(crate) fn intern(&mut self, attribute: &T) -> u32 {
         self.number_of(attribute).unwrap_or_else(|| self.push(attribute.clone()))
     }
 
@@ -159,7 +159,7 @@ impl<T: Attribute> FromIterator<T> for AttributeList<T> {
     fn from_iter<I: IntoIterator<Item = T>>(attributes: I) -> Self {
         let mut list = Self::default();
         for attribute in attributes {
-            list.number(&attribute);
+            list.intern(&attribute);
         }
         list
     }

@@ -59,12 +59,12 @@ impl<S: Source, A: Answer> AnswerCache<S, A> {
     /// Looks up the answers about these rows.
     pub fn lookup(&self, source: &S, rows: impl ExactSizeIterator<Item = Row>) -> Lookup<S::Attribute, A> {
         if self.disabled().is_some() {
-            return Lookup::blank(rows.len(), None, false);
+            return Lookup::uncacheable(rows.len());
         }
         match self.subjects.get(source) {
-            Some(class) if class.is_uncacheable => Lookup::blank(rows.len(), None, false),
+            Some(class) if class.is_uncacheable => Lookup::uncacheable(rows.len()),
             Some(class) => Lookup::of(class, &self.row_classes, source, rows),
-            None => Lookup::blank(rows.len(), self.row_classes.latest(), true),
+            None => Lookup::of_new_subject(rows.len(), self.row_classes.latest()),
         }
     }
 

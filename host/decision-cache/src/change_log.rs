@@ -81,18 +81,18 @@ impl ChangeLog {
         next
     }
 
-    /// The rows below `rows` whose values of these parts, read at version `made`, may be stale. Some may come twice.
+    /// The rows below `rows` whose values of these parts, read at this version, may be stale. Some may come twice.
     ///
     /// Values from a newer version are never used: a request keeps the snapshot that it began with.
-    pub(crate) fn stale_rows(&self, made: Version, parts: Parts, rows: usize) -> Vec<Row> {
-        let is_older = made.lineage == self.version.lineage && made.number <= self.version.number;
+    pub(crate) fn stale_rows(&self, version: Version, parts: Parts, rows: usize) -> Vec<Row> {
+        let is_older = version.lineage == self.version.lineage && version.number <= self.version.number;
         let all_changed =
-            |part: usize| parts.intersects(Parts::single(part as u8)) && self.all_changed[part] > made.number;
-        if !is_older || made.number < self.complete_after || (0..Parts::COUNT).any(all_changed) {
+            |part: usize| parts.intersects(Parts::single(part as u8)) && self.all_changed[part] > version.number;
+        if !is_older || version.number < self.complete_after || (0..Parts::COUNT).any(all_changed) {
             return (0..rows as Row).collect();
         }
         let is_stale = |change: &&Change| {
-            change.number > made.number && change.parts.intersects(parts) && (change.row as usize) < rows
+            change.number > version.number && change.parts.intersects(parts) && (change.row as usize) < rows
         };
         self.changes().filter(is_stale).map(|change| change.row).collect()
     }

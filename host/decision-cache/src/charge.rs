@@ -7,12 +7,12 @@ use std::sync::{
 
 /// Bytes that count towards a total until this is dropped.
 #[derive(Debug)]
-pub(crate) struct MemoryCharge {
+pub(crate) struct CacheCharge {
     bytes: AtomicUsize,
     total: Arc<AtomicUsize>,
 }
 
-impl MemoryCharge {
+impl CacheCharge {
     pub(crate) fn new(bytes: usize, total: &Arc<AtomicUsize>) -> Self {
         let charge = Self { bytes: AtomicUsize::new(0), total: Arc::clone(total) };
         charge.set(bytes);
@@ -35,7 +35,7 @@ impl MemoryCharge {
     }
 }
 
-impl Drop for MemoryCharge {
+impl Drop for CacheCharge {
     fn drop(&mut self) {
         self.set(0);
     }

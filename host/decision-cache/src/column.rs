@@ -25,7 +25,7 @@ const DEFAULT_BYTES: usize = 64 << 20;
 const MAX_COLUMNS: usize = 512;
 
 /// This many rows are read at once.
-const STRETCH: usize = 16;
+const FILL_BATCH: usize = 16;
 
 /// The fingerprints that were read of the rows of one snapshot. Each snapshot owns one.
 pub struct Columns<T> {
@@ -41,7 +41,7 @@ type ByAttribute<T> = HashMap<Arc<T>, Arc<Column>, foldhash::fast::RandomState>;
 
 /// Fingerprints by row. All writers of a cell write the same, so no order is needed.
 pub(crate) struct Column {
-    made: Version,
+    version: Version,
     /// Shared with the column of the version before, where nothing that it depends on has changed since.
     cells: Arc<[AtomicU64]>,
     used: AtomicU64,
@@ -87,7 +87,7 @@ impl<T: Attribute> Columns<T> {
 
     /// The column of an attribute, if it was asked for in this version.
     pub(crate) fn current(&self, attribute: &T) -> Option<Arc<Column>> {
-        self.by_attribute.load().get(attribute).filter(|column| column.made == self.version()).cloned()
+        self.by_attribute.load().get(attribute).filter(|column| column.version == self.version()).cloned()
     }
 
     #[inline]
@@ -114,7 +114,7 @@ impl<T: Attribute> Columns<T> {
         self.by_attribute.rcu(|current| {
             let mut next = ByAttribute::clone(current);
             let known = next.entry(Arc::clone(&attribute)).or_insert_with(|| Arc::clone(&column));
-            if known.made != column.made {
+            if known.version != column.version {
                 *known = Arc::clone(&column);
             }
             winner = Arc::clone(known);
@@ -170,9 +170,9 @@ impl<T: fmt::Debug> fmt::Debug for Columns<T> {
 // === impl Column ===
 
 impl Column {
-    fn new(made: Version, rows: usize) -> Self {
+    fn new(version: Version, rows: usize) -> Self {
         let cells = std::iter::repeat_with(AtomicU64::default).take(rows).collect();
-        Self { made, cells, used: AtomicU64::default() }
+        Self { version, cells, used: AtomicU64::default() }
     }
 
     /// The fingerprint of a row, where it is known.
@@ -192,13 +192,13 @@ impl Column {
         prefetch: impl FnOnce(&[Row]),
         read: impl Fn(Row) -> Fingerprint,
     ) -> Fingerprint {
-        let (mut stretch, mut length) = ([row; STRETCH], 1);
-        for next in next.take(STRETCH - 1).filter(|next| self.is_empty(*next)) {
-            stretch[length] = next;
+        let (mut batch, mut length) = ([row; FILL_BATCH], 1);
+        for next in next.take(FILL_BATCH - 1).filter(|next| self.is_empty(*next)) {
+            batch[length] = next;
             length += 1;
         }
-        prefetch(&stretch[..length]);
-        for next in &stretch[1..length] {
+        prefetch(&batch[..length]);
+        for next in &batch[1..length] {
             self.cells[*next as usize].store(read(*next).bits(), Ordering::Relaxed);
         }
         let value = read(row);
@@ -219,17 +219,17 @@ impl Column {
     }
 
     fn carried_over(&self, log: &ChangeLog, parts: Parts, rows: usize) -> Self {
-        let stale = log.stale_rows(self.made, parts, rows);
+        let stale = log.stale_rows(self.version, parts, rows);
         let used = AtomicU64::new(self.used.load(Ordering::Relaxed));
         if stale.is_empty() && self.cells.len() == rows {
-            return Self { made: log.version(), cells: Arc::clone(&self.cells), used };
+            return Self { version: log.version(), cells: Arc::clone(&self.cells), used };
         }
         let cell = |row: usize| self.cells.get(row).map_or(0, |cell| cell.load(Ordering::Relaxed));
         let cells: Arc<[AtomicU64]> = (0..rows).map(|row| AtomicU64::new(cell(row))).collect();
         for row in stale {
             cells[row as usize].store(0, Ordering::Relaxed);
         }
-        Self { made: log.version(), cells, used }
+        Self { version: log.version(), cells, used }
     }
 
     fn bytes(&self) -> usize {

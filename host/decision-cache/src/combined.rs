@@ -15,16 +15,16 @@ use crate::{
     subject_class::Answer,
 };
 
-/// With fewer rows per combined class, separate lookups are as fast. `SLACK_CLASSES` more are allowed, so that small
-/// snapshots are always combined.
+/// With fewer rows per combined class, separate lookups are as fast. `SLACK_COMBINED_CLASSES` more are allowed, so that
+/// small snapshots are always combined.
 const ROWS_PER_CLASS: usize = 4;
-const SLACK_CLASSES: usize = 64;
+const SLACK_COMBINED_CLASSES: usize = 64;
 
 /// Functions whose classes were too many are combined again after this many requests.
 const RETRY_AFTER: u32 = 4_096;
 
 /// At most 16 lists of functions are kept: which functions are asked depends on the subject.
-const RECENT: usize = 16;
+const MAX_COMBINED_LISTS: usize = 16;
 
 /// Columns are compared by this many rows at once.
 const STRIDE: usize = 64;
@@ -95,9 +95,9 @@ impl CombinedClasses {
             for (row_class, column) in row_classes.iter_mut().zip(columns) {
                 *row_class = column.by_row[row];
             }
-            by_row[row] = tuples.number(&row_classes);
-            if tuples.len() > rows / ROWS_PER_CLASS + SLACK_CLASSES {
-                // Classes of no row may be among them.
+            by_row[row] = tuples.intern(&row_classes);
+            if tuples.len() > rows / ROWS_PER_CLASS + SLACK_COMBINED_CLASSES {
+                // Some of these classes may have no rows any more: they are numbered again.
                 return earlier.and_then(|_| Self::new(columns, None));
             }
         }
@@ -133,7 +133,7 @@ impl<T: Attribute> RecentCombined<T> {
             let of = functions.iter().map(|function| Arc::downgrade(&function.row_classes)).collect();
             let entry = Arc::new(Entry { of, combined: ArcSwapOption::empty(), backoff: AtomicU32::new(0) });
             self.0.rcu(|entries| {
-                [&entry].into_iter().chain(entries.iter().take(RECENT - 1)).cloned().collect::<Vec<_>>()
+                [&entry].into_iter().chain(entries.iter().take(MAX_COMBINED_LISTS - 1)).cloned().collect::<Vec<_>>()
             });
             return None;
         };

@@ -113,8 +113,8 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
 
     /// The position of the row to evaluate next; `None` when all have answers.
     ///
-    /// Positions come in descending order: otherwise a function that reads row 0 as *another* row could not be told
-    /// from one that reads the row that it is evaluated for.
+    /// Positions come in descending order: otherwise a function that reads row 0 as *another* row would look like one
+    /// that reads the row that it is evaluated for.
     pub fn next_miss(&mut self) -> Option<u32> {
         loop {
             while let Some(position) = self.misses.pop() {
@@ -191,12 +191,12 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
     /// Records an answer by its reads, if they are known. Returns its local number.
     fn keep(&mut self, answer: A) -> u32 {
         let mut log = self.log.lock();
-        let Some(steps) = log.finish().map(<[u32]>::to_vec) else {
+        let Some(reads) = log.finish().map(<[u32]>::to_vec) else {
             return self.call.insert_uncacheable(answer);
         };
         self.call.read_more(log.attributes().as_slice(), &self.source);
         let next = || next_rows(&self.misses, &self.rows);
-        self.call.insert(&steps, &self.source, self.rows[self.current as usize], next, answer)
+        self.call.insert(&reads, &self.source, self.rows[self.current as usize], next, answer)
     }
 
     /// The number of a local answer among all.

@@ -16,7 +16,7 @@ pub(crate) struct TupleInterner<T> {
 
 impl<T: Clone + Eq + Hash> TupleInterner<T> {
     /// The number of a tuple, which is the next one if it was never seen.
-    pub(crate) fn number(&mut self, tuple: &[T]) -> u32 {
+    pub(crate) fn intern(&mut self, tuple: &[T]) -> u32 {
         let Self { numbers, hasher, tuples } = self;
         let known = |number: u32| &tuples[number as usize * tuple.len()..][..tuple.len()];
         let next = numbers.len() as u32;

@@ -32,6 +32,7 @@
 //! | class of subjects | the subjects with equal values of all attributes that the function reads of them |
 //! | class of rows | the rows with equal values of one list of attributes; its number means the same in every snapshot |
 //! | combined class | the rows that are of one class of rows by each of several functions |
+//! | tuple | the values of a list of attributes at a row, in the order of the list: each class of rows has one |
 //! | row, position | a row of the snapshot by its number; the index of a row in one request |
 //! | number, local number | of an answer: among those of a class of subjects and one call; among those of the call alone |
 //!

@@ -33,8 +33,14 @@ impl<T: Attribute, A: Answer> Lookup<T, A> {
         Self { class: Some(class), result, row_classes, is_cacheable: true }
     }
 
-    pub(crate) fn blank(rows: usize, row_classes: Option<Arc<RowClasses<T>>>, is_cacheable: bool) -> Self {
-        Self { class: None, result: LookupResult::blank(rows), row_classes, is_cacheable }
+    /// Of a subject that is new. Its rows are most likely told apart by these classes.
+    pub(crate) fn of_new_subject(rows: usize, row_classes: Option<Arc<RowClasses<T>>>) -> Self {
+        Self { class: None, result: LookupResult::blank(rows), row_classes, is_cacheable: true }
+    }
+
+    /// Of a subject about which no answers are cached.
+    pub(crate) fn uncacheable(rows: usize) -> Self {
+        Self { class: None, result: LookupResult::blank(rows), row_classes: None, is_cacheable: false }
     }
 
     /// Whether answers about this subject are cached; otherwise the function is evaluated for every row.

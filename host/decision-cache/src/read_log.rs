@@ -7,10 +7,10 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::attribute::{Attribute, AttributeList, BorrowedAttribute, Scope};
 
 /// Maximum attributes of the row that one evaluation has one by one. [`Attribute::whole_row`] stands for those beyond.
-const MAX_ROW_STEPS: usize = 16;
+const MAX_ROW_READS: usize = 16;
 
 /// Maximum attributes of the snapshot that one evaluation has. With more its answer is not cached.
-const MAX_SNAPSHOT_STEPS: usize = 128;
+const MAX_SNAPSHOT_READS: usize = 128;
 
 /// Maximum subject attributes of one call.
 pub(crate) const MAX_SUBJECT_ATTRIBUTES: usize = 256;
@@ -29,9 +29,9 @@ pub struct ReadLog<T> {
     /// The attributes of rows and of the snapshot, once each.
     attributes: AttributeList<T>,
     /// The evaluation under way: numbers of attributes, once each, in the order of their first read.
-    steps: Vec<u32>,
-    /// The number of steps that are attributes of the row; the others are of the snapshot.
-    row_steps: usize,
+    reads: Vec<u32>,
+    /// The number of reads that are of the row; the others are of the snapshot.
+    row_reads: usize,
     /// The evaluation before: the next is likely to read the same.
     before: Vec<u32>,
     /// Whether the evaluation under way has read more of its row than is kept one by one.
@@ -56,9 +56,9 @@ impl<T: Attribute> ReadLog<T> {
     /// Starts the evaluation of the row at this position.
     pub fn begin(&mut self, position: u32) {
         self.position = Some(position);
-        std::mem::swap(&mut self.before, &mut self.steps);
-        self.steps.clear();
-        self.row_steps = 0;
+        std::mem::swap(&mut self.before, &mut self.reads);
+        self.reads.clear();
+        self.row_reads = 0;
         self.is_long = false;
     }
 
@@ -82,12 +82,12 @@ impl<T: Attribute> ReadLog<T> {
             // It may be kept for any of the rows that follow.
             return self.record_cut();
         }
-        let Some(step) = self.step(read) else { return };
-        if self.steps.contains(&step) {
+        let Some(number) = self.number_of(read) else { return };
+        if self.reads.contains(&number) {
             return;
         }
-        if self.steps.len() - self.row_steps < MAX_SNAPSHOT_STEPS {
-            self.steps.push(step);
+        if self.reads.len() - self.row_reads < MAX_SNAPSHOT_READS {
+            self.reads.push(number);
         } else {
             self.record_cut();
         }
@@ -102,12 +102,12 @@ impl<T: Attribute> ReadLog<T> {
         if self.is_long {
             return true;
         }
-        let Some(step) = self.step(read) else { return true };
-        if self.steps.contains(&step) {
+        let Some(number) = self.number_of(read) else { return true };
+        if self.reads.contains(&number) {
             return true;
         }
-        if self.row_steps < MAX_ROW_STEPS {
-            self.push_of_row(step);
+        if self.row_reads < MAX_ROW_READS {
+            self.push_of_row(number);
         } else {
             self.read_whole_row();
         }
@@ -138,13 +138,13 @@ impl<T: Attribute> ReadLog<T> {
 
     /// The attributes that were read since [`ReadLog::begin`], of the row and of the snapshot, and those of the subject.
     pub fn attributes_read(&self) -> impl Iterator<Item = &T> {
-        self.steps.iter().map(|step| self.attributes.get(*step)).chain(self.subject_attributes.as_slice())
+        self.reads.iter().map(|number| self.attributes.get(*number)).chain(self.subject_attributes.as_slice())
     }
 
     /// The reads since [`ReadLog::begin`]; `None` if the answer cannot be cached.
     pub(crate) fn finish(&mut self) -> Option<&[u32]> {
         self.position = None;
-        if self.is_uncacheable { None } else { Some(&self.steps) }
+        if self.is_uncacheable { None } else { Some(&self.reads) }
     }
 
     /// The attributes that the numbers of [`ReadLog::finish`] stand for.
@@ -165,29 +165,29 @@ impl<T: Attribute> ReadLog<T> {
         }
         for attribute in &whole {
             debug_assert_eq!(attribute.scope(), Scope::Row);
-            let Some(step) = self.step(attribute) else { return };
-            if !self.steps.contains(&step) {
-                self.push_of_row(step);
+            let Some(number) = self.number_of(attribute) else { return };
+            if !self.reads.contains(&number) {
+                self.push_of_row(number);
             }
         }
     }
 
-    /// An attribute was read that no step can have.
+    /// An attribute was read for which there is no room.
     fn record_cut(&mut self) {
         self.is_cut = true;
         self.record_other();
     }
 
-    fn push_of_row(&mut self, step: u32) {
-        self.steps.push(step);
-        self.row_steps += 1;
+    fn push_of_row(&mut self, number: u32) {
+        self.reads.push(number);
+        self.row_reads += 1;
     }
 
     /// The number of an attribute.
-    fn step(&mut self, read: &impl BorrowedAttribute<T>) -> Option<u32> {
-        let likely = self.before.get(self.steps.len()).copied();
-        if let Some(step) = likely.filter(|step| read.equivalent(self.attributes.get(*step))) {
-            return Some(step);
+    fn number_of(&mut self, read: &impl BorrowedAttribute<T>) -> Option<u32> {
+        let likely = self.before.get(self.reads.len()).copied();
+        if let Some(number) = likely.filter(|number| read.equivalent(self.attributes.get(*number))) {
+            return Some(number);
         }
         if let Some(known) = self.attributes.number_of(read) {
             return Some(known);
@@ -210,8 +210,8 @@ impl<T> Default for ReadLog<T> {
         Self {
             position: None,
             attributes: AttributeList::default(),
-            steps: Vec::new(),
-            row_steps: 0,
+            reads: Vec::new(),
+            row_reads: 0,
             before: Vec::new(),
             is_long: false,
             subject_attributes: AttributeList::default(),

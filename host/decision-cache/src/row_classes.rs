@@ -11,18 +11,18 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::{
     attribute::{Attribute, AttributeList, Parts, Row},
     change_log::Version,
-    charge::MemoryCharge,
+    charge::CacheCharge,
     fingerprint::Fingerprint,
     interner::TupleInterner,
     source::{Source, fill},
 };
 
-/// Classes are numbered again above `CLASSES_PER_ROW * rows + SLACK_CLASSES`: by then most belong to no row.
+/// Classes are numbered again above `CLASSES_PER_ROW * rows + SLACK_ROW_CLASSES`: by then most belong to no row.
 const CLASSES_PER_ROW: usize = 4;
-const SLACK_CLASSES: usize = 1_024;
+const SLACK_ROW_CLASSES: usize = 1_024;
 
 /// This many lists of attributes are kept for subjects that come next.
-const RECENT: usize = 8;
+const MAX_ROW_CLASS_LISTS: usize = 8;
 
 /// Other threads wait at most while this many rows are numbered: some microseconds.
 const ROWS_PER_TURN: usize = 256;
@@ -37,13 +37,13 @@ pub(crate) struct RowClasses<T> {
     parts: Parts,
     tuples: Mutex<TupleInterner<Fingerprint>>,
     column: ArcSwapOption<RowClassColumn>,
-    charge: MemoryCharge,
+    charge: CacheCharge,
 }
 
 /// The class of each row of one snapshot.
 #[derive(Debug)]
 pub(crate) struct RowClassColumn {
-    made: Version,
+    version: Version,
     /// Shared with the column of the version before, if no row has changed its class.
     pub(crate) by_row: Arc<[u32]>,
     /// All class numbers are less than this.
@@ -67,7 +67,7 @@ impl RowClassColumn {
 
     #[cfg(test)]
     pub(crate) fn of_test(by_row: &[u32]) -> Self {
-        Self { made: crate::change_log::ChangeLog::first().version(), by_row: by_row.into(), count: 0 }
+        Self { version: crate::change_log::ChangeLog::first().version(), by_row: by_row.into(), count: 0 }
     }
 }
 
@@ -77,12 +77,12 @@ impl<T: Attribute> RowClasses<T> {
     fn new(attributes: impl Iterator<Item = T>, total: &Arc<AtomicUsize>) -> Self {
         let attributes: AttributeList<T> = attributes.collect();
         let parts = attributes.as_slice().iter().map(T::depends_on).fold(Parts::NONE, Parts::union);
-        let charge = MemoryCharge::new(size_of::<Self>() + attributes.bytes(), total);
+        let charge = CacheCharge::new(size_of::<Self>() + attributes.bytes(), total);
         Self { attributes, parts, tuples: Mutex::default(), column: ArcSwapOption::empty(), charge }
     }
 
-    /// The position of an attribute in the tuples.
-    pub(crate) fn position(&self, attribute: &T) -> Option<u32> {
+    /// The index of an attribute in each tuple.
+    pub(crate) fn tuple_index(&self, attribute: &T) -> Option<u32> {
         self.attributes.number_of(attribute)
     }
 
@@ -90,7 +90,7 @@ impl<T: Attribute> RowClasses<T> {
     pub(crate) fn column(&self, source: &impl Source<Attribute = T>) -> Option<Arc<RowClassColumn>> {
         let known = self.column.load_full();
         match known {
-            Some(column) if column.made == source.columns().version() => Some(column),
+            Some(column) if column.version == source.columns().version() => Some(column),
             earlier => {
                 let column = Arc::new(self.make(source, earlier.as_deref())?);
                 self.column.store(Some(Arc::clone(&column)));
@@ -108,7 +108,7 @@ impl<T: Attribute> RowClasses<T> {
         let log = source.columns().log();
         let rows = source.row_count();
         let known = earlier.map_or(0, |earlier| earlier.by_row.len().min(rows));
-        let mut stale = earlier.map(|earlier| log.stale_rows(earlier.made, self.parts, known)).unwrap_or_default();
+        let mut stale = earlier.map(|earlier| log.stale_rows(earlier.version, self.parts, known)).unwrap_or_default();
         stale.extend(known as Row..rows as Row);
         let is_long = stale.len() * self.attributes.len() > MANY_VALUES;
         let values = if is_long { source.run_long(|| self.read(source, &stale)) } else { self.read(source, &stale) };
@@ -116,8 +116,8 @@ impl<T: Attribute> RowClasses<T> {
         let by_row = with_changes(earlier.map(|earlier| &earlier.by_row), rows, &changed);
         let column_bytes = size_of::<RowClassColumn>() + size_of_val(&*by_row);
         self.charge.set(size_of::<Self>() + self.attributes.bytes() + column_bytes + tuple_bytes);
-        let has_room = count <= CLASSES_PER_ROW * by_row.len() + SLACK_CLASSES;
-        has_room.then(|| RowClassColumn { made: log.version(), by_row, count })
+        let has_room = count <= CLASSES_PER_ROW * by_row.len() + SLACK_ROW_CLASSES;
+        has_room.then(|| RowClassColumn { version: log.version(), by_row, count })
     }
 
     /// The class of each of these rows by its values; the number of classes, and the bytes of their tuples.
@@ -128,7 +128,7 @@ impl<T: Attribute> RowClasses<T> {
             if at % ROWS_PER_TURN == 0 {
                 MutexGuard::bump(&mut tuples);
             }
-            (row, tuples.number(&values[at * width..(at + 1) * width]))
+            (row, tuples.intern(&values[at * width..(at + 1) * width]))
         };
         let numbered = rows.into_iter().enumerate().map(number).collect();
         (numbered, tuples.len(), tuples.bytes())
@@ -154,7 +154,7 @@ impl<T: Attribute> RowClasses<T> {
     }
 
     /// Charges more bytes to the same total.
-    pub(crate) fn charge(&self, bytes: usize) -> MemoryCharge {
+    pub(crate) fn charge(&self, bytes: usize) -> CacheCharge {
         self.charge.another(bytes)
     }
 
@@ -194,13 +194,13 @@ impl<T: Attribute> RecentRowClasses<T> {
         let lists = self.lists.load();
         let serves = |classes: &&Arc<RowClasses<T>>| {
             classes.attributes.len() <= 2 * attributes.len()
-                && attributes.iter().all(|attribute| classes.position(attribute).is_some())
+                && attributes.iter().all(|attribute| classes.tuple_index(attribute).is_some())
         };
         let new = || Arc::new(RowClasses::new(attributes.iter().copied().cloned(), &self.bytes));
         let classes = lists.iter().find(serves).cloned().unwrap_or_else(new);
         if lists.first().is_none_or(|first| !Arc::ptr_eq(first, &classes)) {
             self.lists.rcu(|lists| {
-                let others = lists.iter().filter(|other| !Arc::ptr_eq(other, &classes)).take(RECENT - 1);
+                let others = lists.iter().filter(|other| !Arc::ptr_eq(other, &classes)).take(MAX_ROW_CLASS_LISTS - 1);
                 [&classes].into_iter().chain(others).cloned().collect::<Vec<_>>()
             });
         }

@@ -7,7 +7,7 @@ use hashbrown::{HashMap, HashSet};
 
 use crate::{
     attribute::{Attribute, AttributeList, HeapSize, Row, Scope},
-    charge::MemoryCharge,
+    charge::CacheCharge,
     fingerprint::Fingerprint,
     row_classes::{RecentRowClasses, RowClassColumn, RowClasses},
     source::{MAX_WIDTH, Reader, Source},
@@ -55,12 +55,12 @@ pub(crate) struct AnswerTable<T> {
     sources: Box<[ValueOf]>,
     /// The answer's number by class of rows.
     pub(crate) answers: Box<[u32]>,
-    charge: MemoryCharge,
+    charge: CacheCharge,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ValueOf {
-    /// The tuple of a class of rows, at this position.
+    /// The tuple of a class of rows, at this index.
     Tuple(u32),
     /// The snapshot: the table holds as long as this is its value.
     Snapshot(Fingerprint),
@@ -103,7 +103,7 @@ impl<T: Attribute, A: Answer> SubjectClass<T, A> {
             if is_full { Default::default() } else { (self.attributes.clone(), self.trie.clone()) };
         for (mut path, answer) in new_paths.paths() {
             for (number, _) in &mut path {
-                *number = merged.number(attributes.get(*number));
+                *number = merged.intern(attributes.get(*number));
             }
             trie.insert(&path, answer.clone())?;
         }
@@ -191,8 +191,8 @@ impl<T: Attribute> AnswerTable<T> {
         source: &impl Source<Attribute = T>,
         attributes: &AttributeList<T>,
     ) -> Self {
-        let value_of = |attribute: &T| match row_classes.position(attribute) {
-            Some(position) => ValueOf::Tuple(position),
+        let value_of = |attribute: &T| match row_classes.tuple_index(attribute) {
+            Some(index) => ValueOf::Tuple(index),
             None => ValueOf::Snapshot(source.shared_fingerprint(attribute)),
         };
         let sources = attributes.as_slice().iter().map(value_of).collect();
@@ -212,7 +212,7 @@ impl<T: Attribute> AnswerTable<T> {
         let mut answers = self.answers.to_vec();
         self.row_classes.for_each_from(answers.len(), |tuple| {
             let read = |number: u32| match self.sources[number as usize] {
-                ValueOf::Tuple(position) => tuple[position as usize],
+                ValueOf::Tuple(index) => tuple[index as usize],
                 ValueOf::Snapshot(value) => value,
             };
             answers.push(trie.walk(read).unwrap_or(MISS));

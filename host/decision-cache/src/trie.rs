@@ -5,7 +5,7 @@ use hashbrown::{HashMap, HashSet};
 use crate::fingerprint::Fingerprint;
 
 /// At most this many edges are searched linearly.
-const LINEAR_SEARCH_MAX: usize = 6;
+const MAX_SEARCHED_EDGES: usize = 6;
 
 /// A new answer is compared with this many of the last ones, so that equal ones are kept once.
 const LAST_ANSWERS: usize = 8;
@@ -229,7 +229,7 @@ impl StepEdges {
 
     fn insert(&mut self, value: Fingerprint, next: u32) {
         match self {
-            Self::Few(edges) if edges.len() < LINEAR_SEARCH_MAX => edges.push((value, next)),
+            Self::Few(edges) if edges.len() < MAX_SEARCHED_EDGES => edges.push((value, next)),
             Self::Few(edges) => {
                 *self = Self::Many(edges.drain(..).chain([(value, next)]).collect());
             }

@@ -40,12 +40,12 @@ pub(crate) fn witnesses<T: Attribute, A: Answer>(
     rows: &[Row],
 ) -> Vec<Witness<T, A>> {
     let readers: Vec<Reader> = known.iter().map(|paths| Reader::new(source, paths.attributes)).collect();
-    let (mut found, mut places) = (Vec::new(), HashMap::new());
+    let (mut found, mut indices) = (Vec::new(), HashMap::new());
     for row in rows {
         let read = |at: usize, number| readers[at].read(source, known[at].attributes, number, *row, || *row + 1..);
         let leaf = |at: usize| Some((at, known[at].trie.find(|number| read(at, number))?));
         let Some((at, leaf)) = (0..known.len()).find_map(leaf) else { continue };
-        let place = *places.entry((at, leaf)).or_insert_with(|| {
+        let index = *indices.entry((at, leaf)).or_insert_with(|| {
             let KnownPaths { subject_attributes, attributes, trie } = &known[at];
             let of_subject = |attribute: &T| (attribute.clone(), source.shared_fingerprint(attribute));
             let mut path: Vec<_> = subject_attributes.iter().map(of_subject).collect();
@@ -57,7 +57,7 @@ pub(crate) fn witnesses<T: Attribute, A: Answer>(
             found.push(Witness { answer: trie.answers()[leaf.answer as usize].clone(), row: *row, rows: 0, path });
             found.len() - 1
         });
-        found[place].rows += 1;
+        found[index].rows += 1;
     }
     found
 }

@@ -79,7 +79,7 @@ impl<T: Attribute, A: Answer> CallTrie<T, A> {
         for attribute in &attributes[self.attributes.len()..] {
             // A value of the snapshot is the same for all rows, so it tells no two rows of a class apart.
             let is_known = |speculation: &Speculation<T>| {
-                attribute.scope() == Scope::Snapshot || speculation.row_classes.position(attribute).is_some()
+                attribute.scope() == Scope::Snapshot || speculation.row_classes.tuple_index(attribute).is_some()
             };
             self.speculation = self.speculation.take().filter(is_known);
             self.attributes.push(attribute.clone());
@@ -87,17 +87,17 @@ impl<T: Attribute, A: Answer> CallTrie<T, A> {
         self.reader.extend(source, &self.attributes);
     }
 
-    /// Adds an answer by the steps that led to it.
+    /// Adds an answer by the reads that led to it.
     pub(super) fn insert<S: Source<Attribute = T>, N: Iterator<Item = Row>>(
         &mut self,
-        steps: &[u32],
+        reads: &[u32],
         source: &S,
         row: Row,
         next: impl Fn() -> N,
         answer: A,
     ) -> u32 {
-        let read = |step: &u32| (*step, self.reader.read(source, &self.attributes, *step, row, &next));
-        let path: Vec<(u32, Fingerprint)> = steps.iter().map(read).collect();
+        let read = |number: &u32| (*number, self.reader.read(source, &self.attributes, *number, row, &next));
+        let path: Vec<(u32, Fingerprint)> = reads.iter().map(read).collect();
         let Ok(local) = self.trie.insert(&path, answer.clone()) else {
             self.has_conflict = true;
             return self.insert_uncacheable(answer);
