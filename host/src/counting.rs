@@ -18,13 +18,13 @@ pub(crate) fn binder(group: &Group) -> Option<&Member> {
 /// The one group whose stanza has `bindVerb`: the one with a policy that binds, or else the first with a filter that counts.
 pub(crate) fn binding_group(roster: &Roster) -> Option<&str> {
     let binds = roster.groups().find(|(_, group)| binder(group).is_some());
-    let counts = || roster.groups().find(|(_, group)| group.members().iter().any(|member| member.counts()));
+    let counts = || roster.groups().find(|(_, group)| group.members().iter().any(|member| member.reads_pods()));
     binds.or_else(counts).map(|(name, _)| &**name)
 }
 
 /// Why pods that are bound at the same time can pass the limit of a policy, if they can.
 pub(crate) fn outrun(member: &Member, roster: &Roster, binds: bool) -> Option<&'static str> {
-    if !member.counts() {
+    if !member.reads_pods() {
         return None;
     }
     match binding_group(roster) {

@@ -85,10 +85,10 @@ pub trait VerbAnswer {
 /// # Errors
 /// The fault that the call ends with.
 pub fn check<A: VerbAnswer>(answers: &[A], asked: usize) -> Result<(), Fault> {
-    let breach = match answers.len() {
-        own if own == asked => answers.iter().find_map(VerbAnswer::breach),
-        own => Some(format!("{own} answers for {asked} nodes")),
-    };
+    if answers.len() != asked {
+        return Err(Fault::miscounted(answers.len(), asked));
+    }
+    let breach = answers.iter().find_map(VerbAnswer::breach);
     breach.map_or(Ok(()), |detail| Err(Fault::new(FaultKind::Output, detail)))
 }
 

@@ -134,6 +134,6 @@ pub trait Reservation {
     /// reservation is touched, whatever the outcome.
     ///
     /// # Errors
-    /// If the binding was not written, or nobody knows.
+    /// If the binding was not written, or its outcome is not known.
     fn bind(self: Box<Self>, deadline: Instant) -> Result<(), BindError>;
 }

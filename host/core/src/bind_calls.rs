@@ -100,7 +100,7 @@ impl BindCalls {
         Self { table: Mutex::default(), arrived: Condvar::new(), max_wait }
     }
 
-    /// A sender was told where the pod may run. After its last word about a pod, a bind call is expected.
+    /// A sender has got the nodes on which the pod may run. After the last reply about a pod, a bind call is expected.
     pub(crate) fn decided(&self, sender: Sender, group: &str, pod: &Arc<Pod>, is_last_word: bool) {
         let bytes = pod.json().map_or(0, bytes::Bytes::len);
         if pod.uid().is_empty() || bytes > MAX_BYTES {

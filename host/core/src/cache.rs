@@ -3,9 +3,9 @@
 //!
 //! ```text
 //!  Member ── DecisionCache ──> AnswerCache<Verdict>, AnswerCache<u32>     (one for each verb)
-//!  Cluster ── Columns                                                     (what was read of its nodes)
-//!  View ── ViewSource ──> Attribute ──> Fingerprint                       (what the cache reads)
-//!       └── Recording ──> ReadLog                                         (what a guest reads)
+//!  Cluster ── Columns                                                     (the values that were read of its nodes)
+//!  View ── ViewSource ──> Attribute ──> Fingerprint                       (the reads of the cache)
+//!       └── Recording ──> ReadLog                                         (the reads of a guest)
 //! ```
 
 mod attribute;

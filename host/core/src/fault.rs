@@ -63,6 +63,11 @@ impl Fault {
         Self { kind, detail: detail.into() }
     }
 
+    /// A policy gave another number of answers than it was asked for.
+    pub(crate) fn miscounted(answers: usize, nodes: usize) -> Self {
+        Self::new(FaultKind::Output, format!("{answers} answers for {nodes} nodes"))
+    }
+
     /// The same fault without the secrets of the policy's settings, which a guest may quote as it fails.
     #[must_use]
     pub fn without(self, secrets: &Secrets) -> Self {

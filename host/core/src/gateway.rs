@@ -1,9 +1,10 @@
 //! The gateway: holds the roster and the cluster in force, and answers each request from one snapshot of both.
 
-mod after;
 mod announcing;
+mod binding;
 mod deferring;
 mod facts;
+mod post_reply;
 mod setup;
 
 use std::{
@@ -18,23 +19,23 @@ use std::{
 use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::Mutex;
 
-pub use self::{after::After, announcing::Announcement};
+pub use self::{announcing::Announcement, post_reply::PostReplyWork};
 use crate::{
-    BindQuery, BindReport, Binder, Blocking, CacheLimit, Clock, Cluster, DecisionTable, Explanation, Group, KnownNodes,
-    Leader, Observer, Pod, Pulse, Roster, Sender, Verb,
+    Binder, Blocking, CacheLimit, Clock, Cluster, DecisionTable, Explanation, Group, Heartbeat, KnownNodes, Observer,
+    Pod, Roster, Sender, Verb,
     announced::Announced,
     bind_calls::BindCalls,
     cache::Recheck,
     cluster::OwnPlace,
     decide::{
-        self, BindLocks, BindOutcome, Caller, CandidateQuery, DecideError, Done, FilterOutcome, PreemptOutcome,
-        PrioritizeOutcome, Query, RequestContext, ScoreScale, Survey, Unbound,
+        self, BindLocks, Caller, CandidateQuery, DecideError, FilterOutcome, PreemptOutcome, PrioritizeOutcome, Query,
+        RequestContext, ScoreScale, Survey,
     },
     facts::FactStore,
-    memory::Memories,
+    node_cache::SenderNodeCaches,
 };
 
-/// Decides. A request keeps the group and the cluster that it starts with to its end.
+/// Decides requests. Each keeps the group and the cluster that it starts with to its end.
 pub struct Gateway {
     roster: ArcSwap<Roster>,
     /// The cluster that requests see: the announced pods are on their nodes.
@@ -44,7 +45,7 @@ pub struct Gateway {
     bound_cluster: ArcSwapOption<Cluster>,
     announced: Mutex<Announced>,
     bind_calls: BindCalls,
-    memories: Memories,
+    node_caches: SenderNodeCaches,
     binder: OnceLock<Arc<dyn Binder>>,
     binds: BindLocks,
     clock: Arc<dyn Clock>,
@@ -54,7 +55,7 @@ pub struct Gateway {
     recheck: Arc<Recheck>,
     /// Whether a view of the cluster is on its way.
     expects_cluster: AtomicBool,
-    pulse: OnceLock<Arc<Pulse>>,
+    heartbeat: OnceLock<Arc<Heartbeat>>,
     blocking: OnceLock<Blocking>,
     follower: OnceLock<ClusterFollower>,
 }
@@ -84,12 +85,16 @@ impl Gateway {
 
     /// The nodes that a sender's requests brought whole, to compare those of the next with.
     pub fn known_nodes(&self, sender: Sender) -> KnownNodes {
-        self.memories.known(sender)
+        self.node_caches.known(sender)
     }
 
     /// Whether a request that came at this moment may be answered from the view of the cluster.
-    fn check_pulse(&self, received: Instant) -> Result<(), DecideError> {
-        if self.pulse.get().is_some_and(|pulse| pulse.is_behind(received)) { Err(DecideError::Behind) } else { Ok(()) }
+    fn check_staleness(&self, received: Instant) -> Result<(), DecideError> {
+        if self.heartbeat.get().is_some_and(|heartbeat| heartbeat.is_stale(received)) {
+            Err(DecideError::StaleView)
+        } else {
+            Ok(())
+        }
     }
 
     /// Turns `NoCluster` into `Listing` while the first list is under way.
@@ -109,21 +114,23 @@ impl Gateway {
     ///
     /// # Errors
     /// If the request makes no sense, or a policy failed whose faults fail the decision.
-    pub fn filter(&self, group: &str, query: &Query<'_>) -> Result<(FilterOutcome, After), DecideError> {
-        self.check_pulse(query.received)?;
-        let (name, group) = (group, self.group(group)?);
-        let is_counting = self.await_bind_calls(name, &group, query);
-        let newest = if is_counting { self.cluster() } else { None };
-        let context = match &newest {
-            Some(newest) => self.context(&query.of_cluster(newest))?,
-            None => self.context(query)?,
+    pub fn filter(&self, group: &str, query: &Query<'_>) -> Result<(FilterOutcome, PostReplyWork), DecideError> {
+        self.check_staleness(query.received)?;
+        let (name, (group, expects_binds)) = (group, self.group_and_binds(group)?);
+        let reads_pods = expects_binds && self.await_bind_calls(name, &group, query);
+        let cluster = self.cluster();
+        let context = match cluster.as_ref().filter(|_| reads_pods) {
+            Some(newest) => self.context(&query.of_cluster(newest), Some(newest))?,
+            None => self.context(query, cluster.as_ref())?,
         };
         let (outcome, mut after) = self.decide(query.received, |caller| {
             let outcome = decide::filter(caller, &group, &context)?;
-            let may_bind = is_counting && query.may_bind;
+            let may_bind = reads_pods && query.may_bind;
             Ok(if may_bind { Self::leave_to_bind(caller, &group, &context, outcome) } else { outcome })
         })?;
-        self.after_filter(name, &group, query, &outcome);
+        if expects_binds {
+            self.after_filter(name, &group, query, &outcome);
+        }
         self.defer_shadow(&mut after, group, context, &[Verb::Filter]);
         Ok((outcome, after))
     }
@@ -132,7 +139,11 @@ impl Gateway {
     ///
     /// # Errors
     /// As for [`Gateway::filter`].
-    pub fn prioritize(&self, group: &str, query: &Query<'_>) -> Result<(PrioritizeOutcome, After), DecideError> {
+    pub fn prioritize(
+        &self,
+        group: &str,
+        query: &Query<'_>,
+    ) -> Result<(PrioritizeOutcome, PostReplyWork), DecideError> {
         self.prioritize_on(ScoreScale::Coarse, group, query)
     }
 
@@ -145,13 +156,15 @@ impl Gateway {
         scale: ScoreScale,
         group: &str,
         query: &Query<'_>,
-    ) -> Result<(PrioritizeOutcome, After), DecideError> {
-        self.check_pulse(query.received)?;
-        let (name, group) = (group, self.group(group)?);
-        let context = self.context(query)?;
+    ) -> Result<(PrioritizeOutcome, PostReplyWork), DecideError> {
+        self.check_staleness(query.received)?;
+        let (name, (group, expects_binds)) = (group, self.group_and_binds(group)?);
+        let context = self.context(query, self.cluster().as_ref())?;
         let (outcome, mut after) =
             self.decide(query.received, |caller| decide::prioritize(caller, &group, &context, scale))?;
-        self.after_prioritize(name, query);
+        if expects_binds {
+            self.after_prioritize(name, query);
+        }
         self.defer_shadow(&mut after, group, context, &[Verb::Score, Verb::Rank]);
         Ok((outcome, after))
     }
@@ -169,56 +182,19 @@ impl Gateway {
         candidates: &[CandidateQuery<'_>],
         received: Instant,
         sender: Sender,
-    ) -> Result<(PreemptOutcome, After), DecideError> {
-        self.check_pulse(received)?;
+    ) -> Result<(PreemptOutcome, PostReplyWork), DecideError> {
+        self.check_staleness(received)?;
         let group = self.group(group)?;
         let (caller, moment) = (self.caller(received), self.moment());
         let cluster = self.cluster();
         let (outcome, proposal) =
-            decide::preempt(&caller, &group, &pod, candidates, cluster.as_ref(), (&self.memories, sender), &moment)
+            decide::preempt(&caller, &group, &pod, candidates, cluster.as_ref(), (&self.node_caches, sender), &moment)
                 .map_err(|error| self.with_listing(error))?;
-        let mut after = After::default();
+        let mut after = PostReplyWork::default();
         if let Some(proposal) = proposal {
             after.guest_calls.push(self.shadow(move |caller| decide::shadow_preempt(caller, &group, &pod, &proposal)));
         }
         Ok((outcome, after))
-    }
-
-    /// Binds the pod to the node, with the annotations that the policies give it there.
-    ///
-    /// Each policy sees the allocations of every earlier pod, whichever group binds them. A pod that is bound there
-    /// already is no error.
-    ///
-    /// # Errors
-    /// If the pod was not bound, or a policy failed whose faults fail the decision.
-    pub fn bind(&self, group: &str, query: &BindQuery<'_>) -> Result<(BindOutcome, After), DecideError> {
-        let (name, group) = (group, self.group(group)?);
-        let result = self.bind_in(&group, query);
-        let elapsed = self.clock.now().saturating_duration_since(query.received);
-        let (outcome, authors) = match &result {
-            Ok(done) => (Ok(&done.outcome), done.authors.as_slice()),
-            Err(error) => (Err(error), [].as_slice()),
-        };
-        self.observer.bound(&BindReport { group: name, query, outcome, authors, elapsed });
-        let Done { outcome, view, .. } = result?;
-        let mut after = After::default();
-        if let Some(view) = view {
-            after.guest_calls.push(self.shadow(move |caller| decide::shadow_bind(caller, &group, &view)));
-        }
-        Ok((outcome, after))
-    }
-
-    fn bind_in(&self, group: &Group, query: &BindQuery<'_>) -> Result<Done, DecideError> {
-        let binder = self.binder.get().ok_or(Unbound::NoBinder)?;
-        match binder.leader() {
-            Leader::ThisReplica => {}
-            Leader::Peer(url) => return Ok(Done::of(BindOutcome::Forward(url))),
-            Leader::Nobody(why) => return Err(Unbound::NoLeader(why).into()),
-        }
-        self.check_pulse(query.received)?;
-        let caller = self.caller(query.received);
-        let moment = self.moment();
-        decide::bind(&caller, group, binder.as_ref(), query, &self.binds, || self.bound_cluster(), moment)
     }
 
     /// Asks every matching policy about every node, each by itself.
@@ -227,7 +203,7 @@ impl Gateway {
     /// If the request makes no sense.
     pub fn survey(&self, group: &str, query: &Query<'_>) -> Result<Survey, DecideError> {
         let group = self.group(group)?;
-        let context = self.context_at(query, OwnPlace::Anywhere)?;
+        let context = self.context_at(query, self.cluster().as_ref(), OwnPlace::Anywhere)?;
         Ok(decide::survey(&self.caller(query.received).in_background(), &group, &context))
     }
 
@@ -238,8 +214,9 @@ impl Gateway {
     /// If the request makes no sense, or the cluster does not have the node.
     pub fn explain(&self, group: &str, query: &Query<'_>, node: u32) -> Result<Explanation, DecideError> {
         let group = self.group(group)?;
-        let context = self.context_at(query, OwnPlace::Anywhere)?;
-        decide::explain(&self.caller(query.received).in_background(), &group, &context, node)
+        let context = self.context_at(query, self.cluster().as_ref(), OwnPlace::Anywhere)?;
+        let node = context.node_index(node).ok_or_else(|| DecideError::UnknownNode(query.nodes.describe(node)))?;
+        Ok(decide::explain(&self.caller(query.received).in_background(), &group, &context, node))
     }
 
     /// The decision tables that a policy (with its group: `gpu/binpack`) has shown so far, by verb.
@@ -260,25 +237,36 @@ impl Gateway {
         let answers = self.roster.load().cached_bytes();
         let columns =
             self.cluster.load().as_ref().map_or(0, |cluster| cluster.columns().bytes() + cluster.tallies().bytes());
-        answers + columns + self.memories.column_bytes()
+        answers + columns + self.node_caches.column_bytes()
     }
 
     #[cfg(test)]
-    pub(crate) fn node_memories(&self) -> &Memories {
-        &self.memories
+    pub(crate) fn node_caches(&self) -> &SenderNodeCaches {
+        &self.node_caches
     }
 
     fn group(&self, name: &str) -> Result<Group, DecideError> {
         self.roster.load().group(name).cloned().ok_or_else(|| DecideError::UnknownGroup(name.to_owned()))
     }
 
-    fn context(&self, query: &Query<'_>) -> Result<RequestContext, DecideError> {
-        self.context_at(query, OwnPlace::AsThePodSays)
+    /// The group, and whether bind calls change an answer before the watch shows their pods: both by one roster.
+    fn group_and_binds(&self, name: &str) -> Result<(Group, bool), DecideError> {
+        let roster = self.roster.load();
+        let group = roster.group(name).cloned().ok_or_else(|| DecideError::UnknownGroup(name.to_owned()))?;
+        Ok((group, self.expects_binds(&roster)))
     }
 
-    fn context_at(&self, query: &Query<'_>, own: OwnPlace) -> Result<RequestContext, DecideError> {
-        let cluster = self.cluster();
-        let context = RequestContext::new(query, cluster.as_ref(), &self.memories, &self.moment());
+    fn context(&self, query: &Query<'_>, cluster: Option<&Arc<Cluster>>) -> Result<RequestContext, DecideError> {
+        self.context_at(query, cluster, OwnPlace::AsThePodSays)
+    }
+
+    fn context_at(
+        &self,
+        query: &Query<'_>,
+        cluster: Option<&Arc<Cluster>>,
+        own: OwnPlace,
+    ) -> Result<RequestContext, DecideError> {
+        let context = RequestContext::new(query, cluster, &self.node_caches, &self.moment());
         Ok(context.map_err(|error| self.with_listing(error))?.without_own_pod(own))
     }
 

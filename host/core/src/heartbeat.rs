@@ -12,7 +12,7 @@ pub const MAX_PAUSE: Duration = Duration::from_secs(2);
 
 /// Told at short intervals that the process runs; a request sees by it whether that was so until it came.
 #[derive(Debug)]
-pub struct Pulse {
+pub struct Heartbeat {
     started: Instant,
     /// Milliseconds after `started`.
     last: AtomicU64,
@@ -30,9 +30,9 @@ pub struct Pause {
     number: u64,
 }
 
-// === impl Pulse ===
+// === impl Heartbeat ===
 
-impl Pulse {
+impl Heartbeat {
     /// One that beats from this moment on.
     pub fn new(now: Instant) -> Self {
         Self { started: now, last: AtomicU64::new(0), behind: AtomicU64::new(0), pauses: AtomicU64::new(0) }
@@ -58,7 +58,7 @@ impl Pulse {
     }
 
     /// Whether a request that came at this moment must not be answered from the view of the cluster.
-    pub fn is_behind(&self, received: Instant) -> bool {
+    pub fn is_stale(&self, received: Instant) -> bool {
         self.behind.load(Ordering::Acquire) != 0 || self.since(received) > MAX_PAUSE
     }
 
@@ -79,34 +79,34 @@ mod tests {
     #[test]
     fn after_a_pause_nothing_is_answered_until_the_view_has_caught_up() {
         let start = Instant::now();
-        let (pulse, at) = (Pulse::new(start), |millis| start + Duration::from_millis(millis));
+        let (heartbeat, at) = (Heartbeat::new(start), |millis| start + Duration::from_millis(millis));
         let tick = Duration::from_millis(250);
         let length = |pause: Option<Pause>| pause.map(|pause| pause.length);
-        assert_eq!(length(pulse.beat(at(250), tick)), None);
-        assert!(!pulse.is_behind(at(2_200)), "late, as on a busy machine");
+        assert_eq!(length(heartbeat.beat(at(250), tick)), None);
+        assert!(!heartbeat.is_stale(at(2_200)), "late, as on a busy machine");
         // Queued requests are looked at before the next beat.
-        assert!(pulse.is_behind(at(20_000)));
-        let pause = pulse.beat(at(20_000), tick).unwrap();
+        assert!(heartbeat.is_stale(at(20_000)));
+        let pause = heartbeat.beat(at(20_000), tick).unwrap();
         assert_eq!(pause.length, Duration::from_millis(19_750));
-        assert!(pulse.is_behind(at(20_001)));
-        assert_eq!(length(pulse.beat(at(20_250), tick)), None);
-        assert!(pulse.is_behind(at(20_250)), "not before it has caught up");
-        pulse.caught_up(&pause);
-        assert!(!pulse.is_behind(at(20_300)));
+        assert!(heartbeat.is_stale(at(20_001)));
+        assert_eq!(length(heartbeat.beat(at(20_250), tick)), None);
+        assert!(heartbeat.is_stale(at(20_250)), "not before it has caught up");
+        heartbeat.caught_up(&pause);
+        assert!(!heartbeat.is_stale(at(20_300)));
         // A machine that was suspended: only the other clock went on.
-        assert_eq!(length(pulse.beat(at(20_500), Duration::from_mins(5))), Some(Duration::from_mins(5)));
-        assert!(pulse.is_behind(at(20_501)));
+        assert_eq!(length(heartbeat.beat(at(20_500), Duration::from_mins(5))), Some(Duration::from_mins(5)));
+        assert!(heartbeat.is_stale(at(20_501)));
     }
 
     #[test]
     fn to_catch_up_with_one_pause_is_not_to_catch_up_with_the_next() {
         let start = Instant::now();
-        let (pulse, at) = (Pulse::new(start), |seconds| start + Duration::from_secs(seconds));
-        let first = pulse.beat(at(10), Duration::ZERO).unwrap();
-        let second = pulse.beat(at(20), Duration::ZERO).unwrap();
-        pulse.caught_up(&first);
-        assert!(pulse.is_behind(at(20)));
-        pulse.caught_up(&second);
-        assert!(!pulse.is_behind(at(20)));
+        let (heartbeat, at) = (Heartbeat::new(start), |seconds| start + Duration::from_secs(seconds));
+        let first = heartbeat.beat(at(10), Duration::ZERO).unwrap();
+        let second = heartbeat.beat(at(20), Duration::ZERO).unwrap();
+        heartbeat.caught_up(&first);
+        assert!(heartbeat.is_stale(at(20)));
+        heartbeat.caught_up(&second);
+        assert!(!heartbeat.is_stale(at(20)));
     }
 }

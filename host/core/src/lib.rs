@@ -28,18 +28,18 @@ mod facts;
 mod failed_call;
 mod fault;
 mod gateway;
+mod heartbeat;
 mod key_locks;
 mod loader;
 mod matching;
-mod memory;
 mod names;
+mod node_cache;
 mod node_order;
 mod not_counting;
 mod object;
 mod observer;
 mod placed;
 mod policy;
-mod pulse;
 mod quantity;
 mod read;
 mod real;
@@ -84,11 +84,12 @@ pub use facts::{
 };
 pub use failed_call::FailedCall;
 pub use fault::{Fault, FaultKind};
-pub use gateway::{After, Announcement, Gateway};
+pub use gateway::{Announcement, Gateway, PostReplyWork};
+pub use heartbeat::{Heartbeat, MAX_PAUSE, Pause};
 pub use loader::{LoadError, Loader};
 pub use matching::{LabelSelector, Match, Operator, Requirement};
-pub use memory::KnownNodes;
 pub use names::Names;
+pub use node_cache::KnownNodes;
 pub use not_counting::not_counting;
 pub use object::{
     Entries, ImageName, MAX_KEPT_ANNOTATION_BYTES, MAX_KEPT_BYTES, Namespace, Node, ObjectError, Owner, Phase, Pod,
@@ -97,7 +98,6 @@ pub use object::{
 pub use observer::{BindReport, CallOf, Difference, NoObserver, Observer, Outcome, ShadowRejections};
 pub use placed::{Placed, Unlisted, UnlistedNode, placed_order};
 pub use policy::{Ask, CallClass, Limits, NodeSource, Policy, Program, undecorated};
-pub use pulse::{MAX_PAUSE, Pause, Pulse};
 pub use quantity::{QuantityError, parse_quantity};
 pub use read::{CandidateRead, Grouping, NodeRead, PlacedRead, PodRead, Read, ReadError, Shown, Value};
 pub use real::Real;

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 
 pub use self::known::KnownNodes;
-pub(crate) use self::senders::Memories;
+pub(crate) use self::senders::SenderNodeCaches;
 use self::snapshot::NodeSnapshot;
 use crate::{Cluster, Facts, Node, NodeObject, ObjectError, Slots};
 
@@ -26,7 +26,7 @@ const MAX_BYTES: usize = 512 << 20;
 /// They are a snapshot of the cluster like any other, so that its columns outlive a request. A request that brings
 /// anything new puts the next snapshot in force before it is decided.
 #[derive(Debug)]
-pub(crate) struct NodeMemory {
+pub(crate) struct NodeCache {
     snapshot: ArcSwap<NodeSnapshot>,
     /// Held by writers alone: no snapshot gets lost, and each is followed by one.
     changing: Mutex<()>,
@@ -37,10 +37,10 @@ pub(crate) struct NodeMemory {
 /// A snapshot of the cluster, and the slot of each node of a request.
 type Resolved = (Arc<Cluster>, Vec<u32>);
 
-// === impl NodeMemory ===
+// === impl NodeCache ===
 
-impl NodeMemory {
-    /// A memory without nodes; `max_column_bytes` bounds its columns.
+impl NodeCache {
+    /// A cache without nodes; `max_column_bytes` bounds its columns.
     pub(crate) fn new(max_column_bytes: usize) -> Self {
         let (snapshot, changing) = (ArcSwap::default(), Mutex::default());
         let (max_bytes, max_column_bytes) = (AtomicUsize::new(MAX_BYTES), AtomicUsize::new(max_column_bytes));

@@ -26,7 +26,7 @@ impl Policy for NotCountingPolicy {
         self.policy.imports()
     }
 
-    fn may_count(&self) -> bool {
+    fn may_read_pods(&self) -> bool {
         false
     }
 
@@ -146,9 +146,9 @@ mod tests {
             assert!(policy.filter(&ask, &[0]).is_ok(), "{import}");
             let bound = not_counting(Arc::clone(&policy));
             let refused = bound.filter(&ask, &[0]).err().map(|fault| fault.detail);
-            let expected = policy.may_count().then(|| ReadError::Counts(read.to_string().into()).to_string());
+            let expected = policy.may_read_pods().then(|| ReadError::Counts(read.to_string().into()).to_string());
             assert_eq!(refused, expected, "{import}");
-            assert!(!bound.may_count() && bound.imports() == policy.imports(), "{import}");
+            assert!(!bound.may_read_pods() && bound.imports() == policy.imports(), "{import}");
         }
     }
 
@@ -167,7 +167,7 @@ mod tests {
     fn the_module_is_found_behind_all_that_a_sidecar_puts_before_it() {
         let policy = reading("placed.count", Read::PlacedCount(0));
         let decorated = crate::redacting(not_counting(Arc::clone(&policy)), r#"{"password": "a-long-secret"}"#);
-        assert!(decorated.undecorated().is_some() && !decorated.may_count());
+        assert!(decorated.undecorated().is_some() && !decorated.may_read_pods());
         assert!(Arc::ptr_eq(&crate::undecorated(&decorated), &policy));
         assert!(matches!(asked().view.read(Read::PlacedCount(0)), Ok(Value::Number(0))));
     }

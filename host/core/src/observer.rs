@@ -54,7 +54,7 @@ pub struct BindReport<'a> {
 pub trait Observer: Send + Sync {
     /// A policy was asked.
     fn called(&self, member: &Member, verb: Verb, outcome: Outcome<'_>, elapsed: Duration);
-    /// A call failed; [`Observer::called`] hears of it too. This is for a log.
+    /// A call failed; [`Observer::called`] was called for it too. This is for a log.
     fn failed(&self, _: CallOf<'_>, _: &Fault) {}
     /// A policy in shadow mode would have turned nodes down.
     fn would_reject(&self, _: CallOf<'_>, _: &ShadowRejections<'_>) {}

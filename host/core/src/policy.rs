@@ -65,7 +65,7 @@ pub trait Policy: Send + Sync {
 
     /// Whether its filter may read values that change when a pod is bound: the pods on nodes, their requests, counts of the
     /// cluster.
-    fn may_count(&self) -> bool {
+    fn may_read_pods(&self) -> bool {
         self.imports().iter().any(|import| COUNTING.contains(&import.as_str()))
     }
 
@@ -142,7 +142,7 @@ pub trait Program {
     fn answering(&self, verbs: Verbs) -> Arc<dyn Policy>;
 }
 
-/// The policy without what a sidecar has put before it.
+/// The policy without the decorators of its sidecar.
 pub fn undecorated(policy: &Arc<dyn Policy>) -> Arc<dyn Policy> {
     policy.undecorated().unwrap_or_else(|| Arc::clone(policy))
 }

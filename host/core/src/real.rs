@@ -13,7 +13,7 @@ pub struct Real(f64);
 // === impl Real ===
 
 impl Real {
-    /// None for what is not finite.
+    /// None if the number is not finite.
     pub fn new(number: f64) -> Option<Self> {
         // A sum with 0.0 turns -0.0 into 0.0.
         number.is_finite().then_some(Self(number + 0.0))

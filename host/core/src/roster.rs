@@ -50,8 +50,8 @@ pub struct Roster {
     failures: Vec<Failure>,
     /// By name with group; a policy that is not here is active.
     states: BTreeMap<Arc<str>, PolicyState>,
-    /// Whether a filter that is in force may count pods.
-    is_counting: bool,
+    /// Whether a filter that is in force may read placed pods.
+    reads_pods: bool,
 }
 
 // === impl Failure ===
@@ -88,13 +88,13 @@ impl fmt::Display for Failure {
 impl Roster {
     /// A table of these groups, and of the failures to load.
     pub fn new(groups: BTreeMap<Arc<str>, Group>, failures: Vec<Failure>) -> Self {
-        let is_counting = groups.values().any(Group::has_counting);
-        Self { groups, failures, states: BTreeMap::new(), is_counting }
+        let reads_pods = groups.values().any(Group::has_pod_readers);
+        Self { groups, failures, states: BTreeMap::new(), reads_pods }
     }
 
-    /// Whether a filter that is in force may count pods.
-    pub(crate) const fn is_counting(&self) -> bool {
-        self.is_counting
+    /// Whether a filter that is in force may read placed pods.
+    pub(crate) const fn reads_pods(&self) -> bool {
+        self.reads_pods
     }
 
     /// The same, and how each policy stands, by name with group.

@@ -3,7 +3,7 @@
 use std::{borrow::Borrow, sync::Arc, time::Instant};
 
 use bytes::Bytes;
-use plimsoll_core::{After, BindOutcome, BindQuery, Cluster, DecideError, Gateway, Pod, PodId, Query, Sender};
+use plimsoll_core::{BindOutcome, BindQuery, Cluster, DecideError, Gateway, Pod, PodId, PostReplyWork, Query, Sender};
 
 use crate::{
     RequestCache,
@@ -15,6 +15,24 @@ use crate::{
     reply::ExtenderReply,
 };
 
+/// Bytes per name or node while a request is decoded: its range and its slot, in vectors that double as they grow, and
+/// once more if serde reads them.
+const DECODE_BYTES_PER_NODE: usize = 96;
+
+/// Bytes per name or node while policies run: the lists of kept and of rejected nodes.
+const DECISION_BYTES_PER_NODE: usize = 64;
+
+/// Bytes per comma of a preempt request; it has at most one pod, UID or candidate more than commas.
+const PREEMPT_BYTES_PER_COMMA: usize = 128;
+
+/// Bytes that a parsed node or pod takes per byte and per comma of its JSON. Each element of a list or object has a
+/// comma, and becomes a record of a few texts and quantities.
+const OBJECT_BYTES_PER_BYTE: usize = 2;
+const OBJECT_BYTES_PER_COMMA: usize = 128;
+
+/// Bytes per node or pod that remain in use after parsing.
+const DECODED_BYTES_PER_NODE: usize = 32;
+
 /// The handling of a bind.
 #[derive(Debug)]
 pub(crate) enum Handling {
@@ -24,9 +42,9 @@ pub(crate) enum Handling {
     Forward(Arc<str>),
 }
 
-/// The time at which a request came in, and its sender.
+/// The origin of a request: when it came in, and who sent it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Arrival {
+pub(crate) struct RequestOrigin {
     pub(crate) received: Instant,
     pub(crate) sender: Sender,
     /// Whether it may bind.
@@ -46,10 +64,10 @@ pub fn answer_with(
     body: &Bytes,
     received: Instant,
 ) -> ExtenderReply {
-    let (mut unlimited, arrival) =
-        (MemoryReservation::unlimited(), Arrival { received, sender: Sender::default(), may_bind: true });
+    let (mut unlimited, origin) =
+        (MemoryReservation::unlimited(), RequestOrigin { received, sender: Sender::default(), may_bind: true });
     match ExtenderVerb::from_path(path) {
-        Some((group, verb)) => verb.answer((gateway, cache), group, body, arrival, &mut unlimited),
+        Some((group, verb)) => verb.answer((gateway, cache), group, body, origin, &mut unlimited),
         None => ExtenderReply::plain_error(WireError::unknown_path()),
     }
 }
@@ -64,14 +82,14 @@ impl ExtenderVerb {
         (gateway, cache): (&Gateway, &RequestCache),
         group: &str,
         body: &Bytes,
-        arrival: Arrival,
+        origin: RequestOrigin,
         memory: &mut MemoryReservation,
     ) -> ExtenderReply {
         let reply = match self {
             Self::Filter => on_nodes(
                 (gateway, cache),
                 body,
-                arrival,
+                origin,
                 memory,
                 |query| gateway.filter(group, query),
                 |nodes, outcome, memory| encode::filter(nodes, outcome, |bytes| memory.grow(bytes)),
@@ -79,13 +97,13 @@ impl ExtenderVerb {
             Self::Prioritize(scale) => on_nodes(
                 (gateway, cache),
                 body,
-                arrival,
+                origin,
                 memory,
                 |query| gateway.prioritize_on(scale, group, query),
                 |nodes, outcome, memory| encode::prioritize(nodes, outcome, |bytes| memory.grow(bytes)),
             ),
-            Self::Preempt => preempt((gateway, cache), group, body, arrival, memory),
-            Self::Bind => match answer_bind(gateway, group, decode::binding_args(body, arrival.received)) {
+            Self::Preempt => preempt((gateway, cache), group, body, origin, memory),
+            Self::Bind => match answer_bind(gateway, group, decode::binding_args(body, origin.received)) {
                 Handling::Reply(reply) => Ok(reply),
                 Handling::Forward(peer) => Err(WireError::not_forwarded(&peer, "there is no way to it")),
             },
@@ -93,24 +111,6 @@ impl ExtenderVerb {
         reply.unwrap_or_else(|error| self.error(error))
     }
 }
-
-/// Bytes per name or node while a request is decoded: its range and its slot, in vectors that double as they grow, and
-/// once more if serde reads them.
-const TO_READ: usize = 96;
-
-/// Bytes per name or node while policies run: the lists of kept and of rejected nodes.
-const TO_DECIDE: usize = 64;
-
-/// Bytes per comma of a preempt request; it has at most one pod, UID or candidate more than commas.
-const TO_PREEMPT: usize = 128;
-
-/// Bytes that a parsed node or pod takes per byte and per comma of its JSON. Each element of a list or object has a
-/// comma, and becomes a record of a few texts and quantities.
-const OF_OBJECT: usize = 2;
-const OF_ELEMENT: usize = 128;
-
-/// Bytes per node or pod that remain in use after parsing.
-const READ: usize = 32;
 
 /// Reads a filter or prioritize request.
 fn extender_args(
@@ -123,18 +123,18 @@ fn extender_args(
 ) -> Result<ExtenderArgs, WireError> {
     let before = memory.bytes();
     // An element of a list has at least two bytes: one of its own, and a comma.
-    memory.grow(TO_READ * (body.len() / 2).min(MAX_ELEMENTS))?;
+    memory.grow(DECODE_BYTES_PER_NODE * (body.len() / 2).min(MAX_ELEMENTS))?;
     let known = || cache.known_nodes(sender, gateway.known_nodes(sender));
     let args = decode::extender_args(body, &cache.names(cluster), &known)?;
-    memory.shrink_to(before + READ * args.nodes.len());
+    memory.shrink_to(before + DECODED_BYTES_PER_NODE * args.nodes.len());
     // A node with unchanged bytes is not parsed again.
     let objects = args.nodes.unknown_objects().map(|node| to_read_object(node)).sum::<usize>();
-    memory.grow(TO_DECIDE * args.nodes.len() + objects + to_read_object(&args.pod))?;
+    memory.grow(DECISION_BYTES_PER_NODE * args.nodes.len() + objects + to_read_object(&args.pod))?;
     Ok(args)
 }
 
 fn to_read_object(json: &[u8]) -> usize {
-    OF_OBJECT * json.len() + OF_ELEMENT * commas(json)
+    OBJECT_BYTES_PER_BYTE * json.len() + OBJECT_BYTES_PER_COMMA * commas(json)
 }
 
 fn commas(json: &[u8]) -> usize {
@@ -145,9 +145,9 @@ fn commas(json: &[u8]) -> usize {
 fn on_nodes<T>(
     (gateway, cache): (&Gateway, &RequestCache),
     body: &Bytes,
-    Arrival { received, sender, may_bind }: Arrival,
+    RequestOrigin { received, sender, may_bind }: RequestOrigin,
     memory: &mut MemoryReservation,
-    decide: impl FnOnce(&Query<'_>) -> Result<(T, After), DecideError>,
+    decide: impl FnOnce(&Query<'_>) -> Result<(T, PostReplyWork), DecideError>,
     encode: impl FnOnce(&WireNodes, &T, &mut MemoryReservation) -> Result<Vec<u8>, WireError>,
 ) -> Result<ExtenderReply, WireError> {
     let cluster = gateway.cluster();
@@ -163,11 +163,11 @@ fn preempt(
     (gateway, cache): (&Gateway, &RequestCache),
     group: &str,
     body: &Bytes,
-    Arrival { received, sender, .. }: Arrival,
+    RequestOrigin { received, sender, .. }: RequestOrigin,
     memory: &mut MemoryReservation,
 ) -> Result<ExtenderReply, WireError> {
     // The reply repeats names and UIDs of the request, each at most once; this counts the JSON around them.
-    memory.grow(TO_PREEMPT * (commas(body) + 1) + (1 + OF_OBJECT) * body.len())?;
+    memory.grow(PREEMPT_BYTES_PER_COMMA * (commas(body) + 1) + (1 + OBJECT_BYTES_PER_BYTE) * body.len())?;
     let args = decode::preempt_args(body)?;
     let pod = cache.pod(args.pod)?;
     let decided = gateway.preempt(group, Arc::clone(&pod), &args.candidates, received, sender);

@@ -42,4 +42,4 @@ pub use probes::serve_probes;
 pub use reply::ExtenderReply;
 pub use request_cache::RequestCache;
 pub use tls::{Tls, TlsError, TlsFiles, TlsObserver};
-pub use wire::{NONE, WireObserver, serve_wire};
+pub use wire::{NO_LABEL, WireObserver, serve_wire};

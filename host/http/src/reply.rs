@@ -2,7 +2,7 @@
 
 use axum::http::StatusCode;
 use bytes::Bytes;
-use plimsoll_core::After;
+use plimsoll_core::PostReplyWork;
 
 use crate::{
     encode,
@@ -23,7 +23,7 @@ pub struct ExtenderReply {
     /// The pod without a decision, for a log.
     pub(crate) pod: Option<Box<LoggedPod>>,
     /// Work for after the reply.
-    pub after: After,
+    pub after: PostReplyWork,
     /// Whether the connection cannot be used again.
     pub(crate) close: bool,
     /// Whether the reason for the missing decision is logged already.
@@ -41,7 +41,7 @@ impl ExtenderReply {
     /// The reply of another replica to a bind.
     pub(crate) fn of_peer(body: Bytes, error: Option<String>) -> Self {
         // That replica has logged its error, with the pod.
-        Self { error, is_routine: true, ..Self::decided(body, 1, After::default()) }
+        Self { error, is_routine: true, ..Self::decided(body, 1, PostReplyWork::default()) }
     }
 
     /// The reply of a URL, method or verb that has no error field of its own.
@@ -56,11 +56,11 @@ impl ExtenderReply {
             pod: error.pod,
             close: error.close,
             is_routine: error.is_routine,
-            ..Self::decided(body, 0, After::default())
+            ..Self::decided(body, 0, PostReplyWork::default())
         }
     }
 
-    pub(crate) fn decided(body: impl Into<Bytes>, nodes: usize, after: After) -> Self {
+    pub(crate) fn decided(body: impl Into<Bytes>, nodes: usize, after: PostReplyWork) -> Self {
         Self { status: 200, body: body.into(), nodes, error: None, pod: None, after, close: false, is_routine: false }
     }
 }

@@ -4,13 +4,13 @@
 mod announcing;
 mod binding;
 mod body;
-mod call;
 mod concurrency;
 mod deciding;
 mod inline;
 mod log;
 mod observer;
 mod reply_body;
+mod wire_request;
 
 use std::{
     future::Future,
@@ -29,18 +29,18 @@ use hyper::{
 use plimsoll_core::Gateway;
 use tokio::net::TcpListener;
 
-pub use self::observer::{NONE, WireObserver};
+pub use self::observer::{NO_LABEL, WireObserver};
 use self::{
     body::BodyReader,
-    call::Call,
     concurrency::ConcurrencyLimits,
     log::log_error,
     reply_body::{PostReplyExecutor, ReplyBody},
+    wire_request::WireRequest,
 };
 use crate::{
     AllowedHosts, BindAccess, Forward, RequestCache, WireConfig,
     access::Client,
-    answer::Arrival,
+    answer::RequestOrigin,
     error::WireError,
     extender_verb::ExtenderVerb,
     hosts,
@@ -102,16 +102,16 @@ impl server::Service for Arc<Wire> {
 
     async fn answer(self, request: Request<RequestBody>, client: Arc<Client>) -> Response<ReplyBody> {
         let (parts, body) = request.into_parts();
-        let call = Call::of(&parts);
-        let (answer, reserved) = match call.route() {
+        let request = WireRequest::of(&parts);
+        let (reply, reserved) = match request.route() {
             Ok((group, verb)) => {
                 let body = self.body_reader.read(body).await;
                 match body.and_then(|body| self.admit(verb, &client, &parts).map(|()| body)) {
                     Ok(body) => {
-                        let arrival = self.arrival(&call, &client);
+                        let origin = self.origin(&request, &client);
                         match verb {
-                            ExtenderVerb::Bind => self.bind(&call, group, body, arrival).await,
-                            _ => self.decide(&call, group, verb, body, arrival).await,
+                            ExtenderVerb::Bind => self.bind(&request, group, body, origin).await,
+                            _ => self.decide(&request, group, verb, body, origin).await,
                         }
                     }
                     Err(error) => (verb.error(error), None),
@@ -122,26 +122,26 @@ impl server::Service for Arc<Wire> {
                 (ExtenderReply::plain_error(error), None)
             }
         };
-        self.respond(&call, answer, reserved)
+        self.respond(&request, reply, reserved)
     }
 
     fn refuse(self, request: Request<Incoming>) -> Response<ReplyBody> {
         let (parts, _) = request.into_parts();
-        let call = Call::of(&parts);
+        let request = WireRequest::of(&parts);
         let error = WireError::too_many(self.max_requests);
-        let answer = match call.target {
+        let reply = match request.target {
             Some((_, verb)) => verb.error(error),
             None => ExtenderReply::plain_error(error),
         };
-        self.respond(&call, answer, None)
+        self.respond(&request, reply, None)
     }
 }
 
 // === impl Wire ===
 
 impl Wire {
-    fn arrival(&self, call: &Call<'_>, client: &Client) -> Arrival {
-        Arrival { received: call.received, sender: client.sender, may_bind: self.access.check(client).is_ok() }
+    fn origin(&self, request: &WireRequest<'_>, client: &Client) -> RequestOrigin {
+        RequestOrigin { received: request.received, sender: client.sender, may_bind: self.access.check(client).is_ok() }
     }
 
     /// Whether a client may use this verb. It is checked before a bind is forwarded: the replica that binds trusts us.
@@ -164,15 +164,15 @@ impl Wire {
         group.is_empty() || self.gateway.roster().group(group).is_some()
     }
 
-    fn report(&self, call: &Call<'_>, answer: &ExtenderReply) {
-        let verb = call.target.map_or(NONE, |(_, verb)| verb.as_str());
-        let group = call.target.filter(|(group, _)| self.knows(group)).map_or(NONE, |(group, _)| group);
-        let failed = answer.error.is_some();
-        if let Some(error) = answer.error.as_ref().filter(|_| !answer.is_routine) {
-            log_error(group, verb, answer, error, &call.id, call.parts);
+    fn report(&self, request: &WireRequest<'_>, reply: &ExtenderReply) {
+        let verb = request.target.map_or(NO_LABEL, |(_, verb)| verb.as_str());
+        let group = request.target.filter(|(group, _)| self.knows(group)).map_or(NO_LABEL, |(group, _)| group);
+        let failed = reply.error.is_some();
+        if let Some(error) = reply.error.as_ref().filter(|_| !reply.is_routine) {
+            log_error(group, verb, reply, error, &request.id, request.parts);
         }
-        let elapsed = call.received.elapsed();
-        let tell = || self.observer.answered(group, verb, answer.status, failed, answer.nodes, elapsed);
+        let elapsed = request.received.elapsed();
+        let tell = || self.observer.answered(group, verb, reply.status, failed, reply.nodes, elapsed);
         if catch_unwind(AssertUnwindSafe(tell)).is_err() {
             tracing::error!("the observer panicked");
         }
@@ -181,22 +181,22 @@ impl Wire {
     /// Reports a reply and makes the response.
     fn respond(
         &self,
-        call: &Call<'_>,
-        answer: ExtenderReply,
+        request: &WireRequest<'_>,
+        reply: ExtenderReply,
         reserved: Option<MemoryReservation>,
     ) -> Response<ReplyBody> {
-        self.report(call, &answer);
-        let post_reply_work = PostReplyExecutor::hold(&self.post_reply, answer.after);
-        let body = ReplyBody::new(answer.body, post_reply_work, reserved);
-        let body = if call.parts.version == Version::HTTP_2 { body.in_frames() } else { body };
+        self.report(request, &reply);
+        let post_reply_work = PostReplyExecutor::hold(&self.post_reply, reply.after);
+        let body = ReplyBody::new(reply.body, post_reply_work, reserved);
+        let body = if request.parts.version == Version::HTTP_2 { body.in_frames() } else { body };
         let mut response = Response::new(body);
-        *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        *response.status_mut() = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        if answer.status == StatusCode::METHOD_NOT_ALLOWED {
+        if reply.status == StatusCode::METHOD_NOT_ALLOWED {
             headers.insert(header::ALLOW, HeaderValue::from_static("POST"));
         }
-        if answer.close && call.parts.version < Version::HTTP_2 {
+        if reply.close && request.parts.version < Version::HTTP_2 {
             headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         response

@@ -163,7 +163,7 @@ fn bind_group<'r>(args: &SchedulerConfigArgs, roster: &'r Roster) -> Option<&'r 
 
 /// Says which filters count pods that plimsoll does not bind.
 fn remark_on_limits(args: &SchedulerConfigArgs, roster: &Roster, bind_group: Option<&str>) {
-    let outrun = roster.members().filter(|member| member.counts() && bind_group != Some(&*member.group));
+    let outrun = roster.members().filter(|member| member.reads_pods() && bind_group != Some(&*member.group));
     let outrun: Vec<&str> = outrun.map(|member| member.id()).collect();
     if outrun.is_empty() {
         return;

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use plimsoll_http::{NONE, WireObserver};
+use plimsoll_http::{NO_LABEL, WireObserver};
 use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{counter::Counter, family::Family, histogram::Histogram},
@@ -17,14 +17,14 @@ use super::{by_name::ByName, histogram::histogram, labels::OneLabel};
 const OK: u16 = 200;
 
 /// The verbs of the wire.
-const VERBS: [&str; 5] = ["filter", "prioritize", "preempt", "bind", NONE];
+const VERBS: [&str; 5] = ["filter", "prioritize", "preempt", "bind", NO_LABEL];
 
 /// Metrics of requests by group and verb.
 pub(crate) struct WireMetrics {
     requests: Family<RequestLabels, Counter>,
     seconds: Family<RouteLabels, Histogram>,
     nodes: Family<RouteLabels, Counter>,
-    left_undone: Counter<u64, AtomicU64>,
+    post_reply_work_dropped: Counter<u64, AtomicU64>,
     binds_denied: Family<OneLabel, Counter>,
     /// By group.
     handles: ByName<[OnceLock<RequestHandles>; VERBS.len()]>,
@@ -61,7 +61,7 @@ impl WireMetrics {
         registry.register_with_unit("request_duration", help, Unit::Seconds, self.seconds.clone());
         registry.register("request_nodes", "Nodes in extender calls", self.nodes.clone());
         let help = "Replies whose shadow policies were not asked, since too many waited";
-        registry.register("shadow_dropped", help, self.left_undone.clone());
+        registry.register("shadow_dropped", help, self.post_reply_work_dropped.clone());
         let help = "Binds asked for by clients that may not bind, by reason";
         registry.register("binds_denied", help, self.binds_denied.clone());
     }
@@ -82,7 +82,7 @@ impl Default for WireMetrics {
             requests: Family::default(),
             seconds: Family::new_with_constructor(histogram),
             nodes: Family::default(),
-            left_undone: Counter::default(),
+            post_reply_work_dropped: Counter::default(),
             binds_denied: Family::default(),
             handles: ByName::default(),
         }
@@ -104,8 +104,8 @@ impl WireObserver for WireMetrics {
         });
     }
 
-    fn left_undone(&self) {
-        self.left_undone.inc();
+    fn post_reply_work_dropped(&self) {
+        self.post_reply_work_dropped.inc();
     }
 
     fn bind_denied(&self, reason: &'static str) {

@@ -35,7 +35,7 @@ pub struct Server {
 #[derive(Debug, Default)]
 pub struct Heard {
     answers: Mutex<Vec<String>>,
-    left_undone: AtomicUsize,
+    post_reply_work_dropped: AtomicUsize,
     denials: Mutex<Vec<&'static str>>,
 }
 
@@ -167,8 +167,8 @@ impl Heard {
     }
 
     /// Work after replies that was dropped.
-    pub fn left_undone(&self) -> usize {
-        self.left_undone.load(Ordering::SeqCst)
+    pub fn post_reply_work_dropped(&self) -> usize {
+        self.post_reply_work_dropped.load(Ordering::SeqCst)
     }
 }
 
@@ -183,7 +183,7 @@ impl WireObserver for Heard {
         self.denials.lock().unwrap_or_else(PoisonError::into_inner).push(reason);
     }
 
-    fn left_undone(&self) {
-        self.left_undone.fetch_add(1, Ordering::SeqCst);
+    fn post_reply_work_dropped(&self) {
+        self.post_reply_work_dropped.fetch_add(1, Ordering::SeqCst);
     }
 }

@@ -33,9 +33,10 @@ pub(crate) struct Recording {
     /// Every read with its value; none if only the decision cache needs them.
     lines: Option<Arc<Mutex<Lines>>>,
     /// Whether something was read of the nodes of the request together, or of another node than the one in question.
-    /// None: nobody asks.
+    /// None: it is not recorded.
     compares_nodes: Option<Arc<AtomicBool>>,
-    /// Whether something was read that the sidecar does not declare: a source of facts, or a count. None: nobody asks.
+    /// Whether something was read that the sidecar does not declare: a source of facts, or a count. None: it is
+    /// not recorded.
     reads_undeclared: Option<Arc<AtomicBool>>,
 }
 

@@ -51,7 +51,7 @@ impl SeenValues {
     }
 
     /// Whether any of them may change when a pod is bound.
-    pub(crate) fn count_pods(&self) -> bool {
+    pub(crate) fn has_read_pods(&self) -> bool {
         self.completeness == Completeness::TooMany || self.values.iter().any(|(attribute, _)| attribute.counts_pods())
     }
 

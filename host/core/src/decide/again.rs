@@ -3,7 +3,7 @@
 use std::{fmt::Debug, sync::Arc};
 
 use crate::{
-    Ask, Difference, Disabled, Fault, FaultKind, Member, NodeSource, Policy, ReadLine, Verb, Verdict, View,
+    Ask, Difference, Disabled, Fault, Member, NodeSource, Policy, ReadLine, Verb, Verdict, View,
     cache::{CachedAnswer, Recording},
 };
 
@@ -17,7 +17,7 @@ struct OneNode<A> {
 }
 
 /// The result of one evaluation.
-pub(super) struct Evaluated<A> {
+pub(super) struct SingleEvaluation<A> {
     pub(super) answer: Result<A, Fault>,
     pub(super) reads: Vec<ReadLine>,
     /// Whether it read more than the pod and this node.
@@ -69,18 +69,19 @@ pub fn read_for(policy: &dyn Policy, ask: &Ask, verb: Verb, node: u32) -> Result
     Ok(recording.take_shown_lines(ask.view.settings()))
 }
 
-/// Calls a fresh instance about one node of a view. The observer is not told, and a fault does not open the circuit.
+/// Calls a fresh instance about one node of a view. It is not reported to the observer, and a fault does not open the
+/// circuit.
 pub(super) fn evaluate_one<A: CachedAnswer>(
     caller: &Caller,
     member: &Member,
     verb: Verb,
     view: &View,
     node: u32,
-) -> Evaluated<A> {
+) -> SingleEvaluation<A> {
     evaluate(caller, member, verb, view, |ask, recording| {
         let mut one = OneNode::of(node, recording);
         A::ask(member.policy.as_ref(), ask, &mut one)?;
-        one.answer.ok_or_else(|| Fault::new(FaultKind::Output, "0 answers for 1 nodes"))
+        one.answer.ok_or_else(|| Fault::miscounted(0, 1))
     })
 }
 
@@ -91,11 +92,15 @@ pub(super) fn evaluate<A>(
     verb: Verb,
     view: &View,
     ask: impl FnOnce(&Ask, &Recording) -> Result<A, Fault>,
-) -> Evaluated<A> {
+) -> SingleEvaluation<A> {
     let recording = Recording::with_lines();
     let view = member.view_of(view.clone()).recorded(recording.clone());
     let answer = caller.bounded(member, verb, Arc::new(view), caller.now(), |question| ask(question, &recording));
-    Evaluated { answer, reads: recording.take_shown_lines(&member.settings), reads_whole: recording.is_uncacheable() }
+    SingleEvaluation {
+        answer,
+        reads: recording.take_shown_lines(&member.settings),
+        reads_whole: recording.is_uncacheable(),
+    }
 }
 
 /// Evaluates a cached answer again; a difference disables the cache.
@@ -107,7 +112,7 @@ pub(super) fn recheck<A: CachedAnswer + Debug>(
     node: u32,
     cached: &A,
 ) {
-    let Evaluated { answer, reads, .. } = evaluate_one::<A>(caller, member, verb, view, node);
+    let SingleEvaluation { answer, reads, .. } = evaluate_one::<A>(caller, member, verb, view, node);
     // A failure now says nothing about the cached answer.
     let Ok(answer) = answer else { return };
     caller.observer().rechecked(member, verb, answer == *cached);

@@ -228,7 +228,8 @@ impl Caller {
             return Err(Fault::new(FaultKind::CircuitOpen, "too many faults in a row; it is asked again within 10 s"));
         }
         if begun >= self.deadline {
-            return Err(Fault::new(FaultKind::Timeout, "no time was left of the request"));
+            let detail = format!("no time was left of the request, which may take {:?}", self.request_timeout);
+            return Err(Fault::new(FaultKind::Timeout, detail));
         }
         let limits = Limits { deadline: self.deadline, timeout: member.config.timeout, memory: member.config.memory };
         let (request, mode) = (self.request.clone(), member.config.mode);

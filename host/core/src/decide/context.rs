@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    Candidate, Cluster, Pod, View, cluster::OwnPlace, facts::Moment, memory::Memories, whole_cluster::WholeCluster,
+    Candidate, Cluster, Pod, View, cluster::OwnPlace, facts::Moment, node_cache::SenderNodeCaches,
+    whole_cluster::WholeCluster,
 };
 
 use super::{DecideError, Nodes, Query, Rejection};
@@ -35,7 +36,7 @@ impl RequestContext {
     pub(crate) fn new(
         query: &Query<'_>,
         cluster: Option<&Arc<Cluster>>,
-        memories: &Memories,
+        node_caches: &SenderNodeCaches,
         moment: &Moment,
     ) -> Result<Self, DecideError> {
         let (pod, now) = (Arc::clone(&query.pod), moment.now);
@@ -52,7 +53,7 @@ impl RequestContext {
             }
             Nodes::Objects(objects) => {
                 let (nodes, slots) =
-                    memories.with(query.sender, |memory| memory.resolve(objects, cluster, &moment.facts))?;
+                    node_caches.with(query.sender, |cache| cache.resolve(objects, cluster, &moment.facts))?;
                 Ok(Self::of_slots(pod, nodes, cluster.cloned(), slots.into(), now))
             }
         }
@@ -144,7 +145,7 @@ impl RequestContext {
     }
 
     /// The node of the set with this index in the request.
-    pub(super) fn node_index(&self, request: u32) -> Option<u32> {
+    pub(crate) fn node_index(&self, request: u32) -> Option<u32> {
         match &self.request_indices {
             None => (request < self.node_set.slots.len() as u32).then_some(request),
             Some(indices) => indices.binary_search(&request).ok().map(|node| node as u32),

@@ -3,7 +3,7 @@
 use std::{slice, sync::Arc};
 
 use crate::{
-    Additions, Ask, Fault, FaultKind, Group, Member, Mode, OnError, ReadLine, SurveyAnswer, Verb, Verdict,
+    Additions, Ask, Fault, Group, Member, Mode, OnError, ReadLine, SurveyAnswer, Verb, Verdict,
     answer::{VerbAnswer, check},
     cache::Recording,
 };
@@ -11,7 +11,8 @@ use crate::{
 use super::{
     Caller, DecideError, RequestContext, Unbound,
     additions::Merged,
-    again::{Evaluated, evaluate, evaluate_one},
+    again::{SingleEvaluation, evaluate, evaluate_one},
+    call::failed,
     chain::reason_text,
 };
 
@@ -23,7 +24,7 @@ pub type DryBind = Result<Additions, DecideError>;
 pub struct Explanation {
     /// The verdict of the filters together: that of the first policy that rejects the node.
     pub verdict: Result<Verdict, DecideError>,
-    /// The additions that a bind would write, if policies have a say in it; nothing is written.
+    /// The additions that a bind would write, if a policy is asked `bind`; nothing is written.
     pub bind: Option<DryBind>,
     /// One for each policy and verb, in the order in which they are asked.
     pub answers: Vec<Explained>,
@@ -46,14 +47,8 @@ pub struct Explained {
     pub is_cached: bool,
 }
 
-/// Asks each policy that is not off about the node with this index in the request.
-pub(crate) fn explain(
-    caller: &Caller,
-    group: &Group,
-    context: &RequestContext,
-    index: u32,
-) -> Result<Explanation, DecideError> {
-    let node = context.node_index(index).ok_or(DecideError::UnknownNode)?;
+/// Asks each policy that is not off about this node of the context.
+pub(crate) fn explain(caller: &Caller, group: &Group, context: &RequestContext, node: u32) -> Explanation {
     let mut answers = Vec::new();
     for verb in [Verb::Filter, Verb::Score, Verb::Rank, Verb::Bind] {
         for mode in [Mode::Enforce, Mode::Shadow] {
@@ -63,7 +58,7 @@ pub(crate) fn explain(
         }
     }
     let not_asked = super::survey::not_asked(group, context.pod());
-    Ok(Explanation { verdict: verdict(&answers), bind: binding(&answers, context), answers, not_asked })
+    Explanation { verdict: verdict(&answers), bind: binding(&answers, context), answers, not_asked }
 }
 
 fn explain_one(caller: &Caller, member: &Arc<Member>, verb: Verb, context: &RequestContext, node: u32) -> Explained {
@@ -93,8 +88,12 @@ fn explain_one(caller: &Caller, member: &Arc<Member>, verb: Verb, context: &Requ
 }
 
 /// An answer that breaks the contract is a fault, here as in a decision.
-fn explained<A: VerbAnswer + Into<SurveyAnswer>>(member: &Arc<Member>, verb: Verb, one: Evaluated<A>) -> Explained {
-    let Evaluated { answer, mut reads, reads_whole } = one;
+fn explained<A: VerbAnswer + Into<SurveyAnswer>>(
+    member: &Arc<Member>,
+    verb: Verb,
+    one: SingleEvaluation<A>,
+) -> Explained {
+    let SingleEvaluation { answer, mut reads, reads_whole } = one;
     if member.policy.program().is_some() {
         // It reads all nodes as a whole: the others would hide the one in question.
         reads.retain(|line| line.other.is_none());
@@ -107,8 +106,7 @@ fn explained<A: VerbAnswer + Into<SurveyAnswer>>(member: &Arc<Member>, verb: Ver
 
 fn rank(member: &Member, ask: &Ask, node: u32) -> Result<u32, Fault> {
     let scores = member.policy.rank(ask)?;
-    let too_few =
-        || Fault::new(FaultKind::Output, format!("{} answers for {} nodes", scores.len(), ask.view.node_count()));
+    let too_few = || Fault::miscounted(scores.len(), ask.view.node_count());
     scores.get(node as usize).copied().ok_or_else(too_few)
 }
 
@@ -122,10 +120,7 @@ fn answer_or_skip(one: &Explained) -> Option<Result<&SurveyAnswer, DecideError>>
     match &one.answer {
         Ok(answer) => Some(Ok(answer)),
         Err(fault) if one.member.config.on_fault(one.verb, fault.kind) == OnError::Ignore => None,
-        Err(fault) => {
-            let policy = one.member.id().to_owned();
-            Some(Err(DecideError::Policy { policy, verb: one.verb, fault: fault.clone() }))
-        }
+        Err(fault) => Some(Err(failed(&one.member, one.verb)(fault.clone()))),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::{
     cache::{Evaluated, RowAnswers},
     cluster::OwnPlace,
     facts::Moment,
-    memory::Memories,
+    node_cache::SenderNodeCaches,
     whole_cluster::WholeCluster,
 };
 
@@ -60,14 +60,15 @@ struct Preempting<'p> {
     dropped: Vec<(u32, u32)>,
 }
 
-/// Decides; the view is the one that policies in shadow mode are to be asked about afterwards, if there are any.
+/// The candidates that are left, and the view that policies in shadow mode are asked about afterwards, if there are
+/// any.
 pub(crate) fn preempt(
     caller: &Caller,
     group: &Group,
     pod: &Arc<Pod>,
     queries: &[CandidateQuery<'_>],
     cluster: Option<&Arc<Cluster>>,
-    nodes: (&Memories, Sender),
+    nodes: (&SenderNodeCaches, Sender),
     moment: &Moment,
 ) -> Result<(PreemptOutcome, Option<View>), DecideError> {
     let asks = |mode, verb| group.answering(mode, verb, pod).next().is_some();
@@ -86,7 +87,7 @@ pub(crate) fn preempt(
     Ok((preempting.finish(queries), proposal))
 }
 
-/// Asks the matching policies in shadow mode about the proposal of kube-scheduler; only the observer hears them.
+/// Asks the matching policies in shadow mode about the proposal of kube-scheduler; only the observer gets their answers.
 pub(crate) fn shadow_preempt(caller: &Caller, group: &Group, pod: &Pod, proposal: &View) {
     for member in group.answering(Mode::Shadow, Verb::Preempt, pod) {
         drop(caller.call(member, Verb::Preempt, proposal.clone(), |ask, at| ask_preempt(member, ask, at)));
@@ -118,7 +119,7 @@ impl<'p> Preempting<'p> {
         pod: Arc<Pod>,
         queries: &[CandidateQuery<'_>],
         cluster: Option<&Arc<Cluster>>,
-        nodes: (&Memories, Sender),
+        nodes: (&SenderNodeCaches, Sender),
         moment: &Moment,
     ) -> Result<Self, DecideError> {
         let mut whole = WholeCluster::of(cluster.cloned());
@@ -138,7 +139,7 @@ impl<'p> Preempting<'p> {
                     candidates.push(Candidate { victims, pdb_violations });
                     origins.push(at as u32);
                 }
-                Err(reason) => dropped.push((at as u32, reasons.number(NOT_SEEN.0, reason))),
+                Err(reason) => dropped.push((at as u32, reasons.number(NOT_SEEN.0, &reason))),
             }
         }
         let numbers = (0..slots.len() as u32).collect();

@@ -71,6 +71,15 @@ impl Nodes<'_> {
     /// Stands for the slot of a name that the cluster does not know.
     pub const UNKNOWN: u32 = UNKNOWN;
 
+    /// A node of the request for an error: its name where the request has it, else its index.
+    pub(crate) fn describe(&self, index: u32) -> String {
+        match self {
+            Self::Names(names) => names.get(index as usize).map(ToString::to_string),
+            Self::Slots { .. } | Self::Objects(_) => None,
+        }
+        .unwrap_or_else(|| format!("{index} of the request"))
+    }
+
     /// The number of nodes.
     pub(crate) fn len(&self) -> usize {
         match self {
@@ -127,10 +136,10 @@ pub enum DecideError {
     Listing,
     /// The process has stood still, and its view of the cluster is as old as that.
     #[error("plimsoll stood still and has not caught up with the cluster: try again")]
-    Behind,
+    StaleView,
     /// The node that is asked about is not in the cluster.
-    #[error("the cluster has no such node")]
-    UnknownNode,
+    #[error("the cluster has no node '{0}'")]
+    UnknownNode(String),
     /// The policy that is asked about is not in the policies directory.
     #[error("there is no policy '{0}' in the policies directory")]
     UnknownPolicy(String),

@@ -55,7 +55,7 @@ pub(super) fn not_asked(group: &Group, pod: &Pod) -> Vec<(Arc<Member>, &'static 
     group.members().iter().filter_map(|member| Some((Arc::clone(member), why(member)?))).collect()
 }
 
-/// Asks the matching policies in shadow mode; only the observer hears their answers.
+/// Asks the matching policies in shadow mode; only the observer gets their answers.
 ///
 /// Their answers are cached like those of others, so that their decision tables fill.
 pub(crate) fn shadow(caller: &Caller, group: &Group, context: &RequestContext, verbs: &[Verb]) {
@@ -63,7 +63,7 @@ pub(crate) fn shadow(caller: &Caller, group: &Group, context: &RequestContext, v
     let all_nodes = FeasibleNodes::all(&all);
     for verb in verbs {
         for member in group.answering(Mode::Shadow, *verb, context.pod()) {
-            // The observer has been told of faults and scores; nobody else may learn of them.
+            // Faults and scores were reported to the observer; no reply may have them.
             match verb {
                 Verb::Filter => {
                     let verdicts = caller.lookup_or_call::<Verdict>(member, *verb, &all, &all_nodes, None);

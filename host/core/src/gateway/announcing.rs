@@ -7,7 +7,7 @@ use hashbrown::HashSet;
 
 use super::Gateway;
 use crate::{
-    BindQuery, Cluster, FilterOutcome, Group, Pod, Query, Sender,
+    BindQuery, Cluster, FilterOutcome, Group, Pod, Query, Roster, Sender,
     announced::Announced,
     bind_calls::BindCalls,
     decide::{self, Caller, RequestContext},
@@ -55,7 +55,7 @@ impl Gateway {
     ///
     /// None if no policy counts, or the pod is not known from a request: then it counts once its place is reserved.
     pub fn announce(self: &Arc<Self>, sender: Sender, query: &BindQuery<'_>) -> Option<Announcement> {
-        if !self.expects_binds() {
+        if !self.expects_binds(&self.roster.load()) {
             return None;
         }
         let pod = self.bind_calls.find(sender, query);
@@ -72,14 +72,14 @@ impl Gateway {
 
     /// Before a filter: waits for bind calls if the pod is asked about with a filter that counts. Returns whether one does.
     pub(super) fn await_bind_calls(&self, name: &str, group: &Group, query: &Query<'_>) -> bool {
-        let is_counting = group.is_counting(&query.pod) && self.expects_binds();
-        if is_counting && query.may_bind {
+        let reads_pods = group.reads_pods(&query.pod);
+        if reads_pods && query.may_bind {
             let blocking = self.blocking.get().copied().unwrap_or_default();
             if let Some(wait) = self.bind_calls.wait(query.sender, query.pod.uid(), blocking) {
                 self.observer.waited_for_bind_calls(name, wait);
             }
         }
-        is_counting
+        reads_pods
     }
 
     /// If the filter rejects every node, gives back those that it rejects only because of announced pods; the bind
@@ -108,7 +108,7 @@ impl Gateway {
 
     /// After a filter: its reply may be the last word before a bind.
     pub(super) fn after_filter(&self, name: &str, group: &Group, query: &Query<'_>, outcome: &FilterOutcome) {
-        if !query.may_bind || !self.expects_binds() {
+        if !query.may_bind {
             return;
         }
         match query.nodes.len() - outcome.rejected.len() {
@@ -120,14 +120,14 @@ impl Gateway {
 
     /// After prioritize: a bind follows, unless the pod fails in the scheduler itself.
     pub(super) fn after_prioritize(&self, name: &str, query: &Query<'_>) {
-        if query.may_bind && self.expects_binds() {
+        if query.may_bind {
             self.bind_calls.decided(query.sender, name, &query.pod, true);
         }
     }
 
     /// Whether bind calls change an answer before the watch shows the pods.
-    fn expects_binds(&self) -> bool {
-        self.binder.get().is_some() && self.roster.load().is_counting()
+    pub(super) fn expects_binds(&self, roster: &Roster) -> bool {
+        self.binder.get().is_some() && roster.reads_pods()
     }
 
     fn show(self: &Arc<Self>, pod: Pod) -> Option<Announcement> {

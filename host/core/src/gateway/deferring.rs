@@ -1,8 +1,8 @@
-//! Decisions, with what they defer until the reply has been sent.
+//! Decisions, with the work that they defer until the reply has been sent.
 
 use std::{sync::Arc, time::Instant};
 
-use super::{After, Gateway, after::Work};
+use super::{Gateway, PostReplyWork, post_reply::Work};
 use crate::{
     Group, Mode, RequestId, Verb,
     decide::{self, Caller, DecideError, RequestContext},
@@ -16,11 +16,13 @@ impl Gateway {
         &self,
         received: Instant,
         decide: impl FnOnce(&Caller) -> Result<T, DecideError>,
-    ) -> Result<(T, After), DecideError> {
+    ) -> Result<(T, PostReplyWork), DecideError> {
         let caller = self.caller(received).with_recheck(&self.recheck);
         let outcome = decide(&caller);
-        let mut after =
-            After { cache_inserts: caller.take_deferred(), guest_calls: caller.take_recheck().into_iter().collect() };
+        let mut after = PostReplyWork {
+            cache_inserts: caller.take_deferred(),
+            guest_calls: caller.take_recheck().into_iter().collect(),
+        };
         if !after.is_empty() {
             let (roster, limit) = (self.roster(), self.cache_limit);
             after.cache_inserts.push(Box::new(move || limit.keep_within(&roster)));
@@ -38,7 +40,7 @@ impl Gateway {
     /// Defers the calls of shadow policies until after the reply.
     pub(super) fn defer_shadow(
         &self,
-        after: &mut After,
+        after: &mut PostReplyWork,
         group: Group,
         context: RequestContext,
         verbs: &'static [Verb],

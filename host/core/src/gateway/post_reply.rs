@@ -8,7 +8,7 @@ use std::{
 /// Work that a request defers: run it after the reply.
 #[must_use = "shadow policies are asked by `run`"]
 #[derive(Default)]
-pub struct After {
+pub struct PostReplyWork {
     /// They take the host some milliseconds at most.
     pub(super) cache_inserts: Vec<Work>,
     /// They take as long as guests may.
@@ -17,9 +17,9 @@ pub struct After {
 
 pub(super) type Work = Box<dyn FnOnce() + Send>;
 
-// === impl After ===
+// === impl PostReplyWork ===
 
-impl After {
+impl PostReplyWork {
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
         self.cache_inserts.is_empty() && self.guest_calls.is_empty()
@@ -43,9 +43,9 @@ impl After {
     }
 }
 
-impl fmt::Debug for After {
+impl fmt::Debug for PostReplyWork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("After")
+        f.debug_struct("PostReplyWork")
             .field("cache_inserts", &self.cache_inserts.len())
             .field("guest_calls", &self.guest_calls.len())
             .finish()

@@ -13,8 +13,8 @@ use parking_lot::Mutex;
 
 use super::Gateway;
 use crate::{
-    BIND_CALL_WAIT, Binder, Blocking, CacheLimit, Clock, Cluster, Observer, Pulse, announced::Announced,
-    bind_calls::BindCalls, cache::Recheck, decide::BindLocks, facts::FactStore, memory::Memories,
+    BIND_CALL_WAIT, Binder, Blocking, CacheLimit, Clock, Cluster, Heartbeat, Observer, announced::Announced,
+    bind_calls::BindCalls, cache::Recheck, decide::BindLocks, facts::FactStore, node_cache::SenderNodeCaches,
 };
 
 /// Upper bound of a request's time, so that no deadline overflows.
@@ -26,7 +26,7 @@ impl Gateway {
         let (roster, cluster) = (ArcSwap::default(), ArcSwapOption::default());
         let (binder, binds) = (OnceLock::new(), BindLocks::default());
         let cache_limit = CacheLimit::default();
-        let memories = Memories::new(cache_limit.columns());
+        let node_caches = SenderNodeCaches::new(cache_limit.columns());
         let recheck = Arc::new(Recheck::new(cache_limit.recheck_every, clock.now()));
         Self {
             roster,
@@ -35,7 +35,7 @@ impl Gateway {
             bound_cluster: ArcSwapOption::default(),
             announced: Mutex::new(Announced::default()),
             bind_calls: BindCalls::new(BIND_CALL_WAIT),
-            memories,
+            node_caches,
             binder,
             binds,
             clock,
@@ -44,7 +44,7 @@ impl Gateway {
             cache_limit,
             recheck,
             expects_cluster: AtomicBool::new(false),
-            pulse: OnceLock::new(),
+            heartbeat: OnceLock::new(),
             blocking: OnceLock::new(),
             follower: OnceLock::new(),
         }
@@ -54,13 +54,13 @@ impl Gateway {
     #[must_use]
     pub fn with_cache_limit(self, cache_limit: CacheLimit) -> Self {
         let recheck = Arc::new(Recheck::new(cache_limit.recheck_every, self.clock.now()));
-        Self { cache_limit, recheck, memories: Memories::new(cache_limit.columns()), ..self }
+        Self { cache_limit, recheck, node_caches: SenderNodeCaches::new(cache_limit.columns()), ..self }
     }
 
     /// Bounds the bytes of the nodes that requests bring whole, as far as they are kept for the next.
     #[must_use]
     pub fn with_node_memory(self, max_bytes: usize) -> Self {
-        Self { memories: self.memories.with_max_bytes(max_bytes), ..self }
+        Self { node_caches: self.node_caches.with_max_bytes(max_bytes), ..self }
     }
 
     /// A view of the cluster is on its way: until it is there, requests that need it are told so.
@@ -69,8 +69,8 @@ impl Gateway {
     }
 
     /// Declines requests while the view of the cluster is behind; of several calls the first counts.
-    pub fn set_pulse(&self, pulse: Arc<Pulse>) {
-        let _ = self.pulse.set(pulse);
+    pub fn set_heartbeat(&self, heartbeat: Arc<Heartbeat>) {
+        let _ = self.heartbeat.set(heartbeat);
     }
 
     /// Runs work that may take long in this way, such as calls of guests; of several calls the first counts.

@@ -1,4 +1,4 @@
-//! The node memories of those who send whole nodes: nobody's nodes are taken for another's.
+//! The node caches of those who send whole nodes: nobody's nodes are taken for another's.
 
 use std::sync::{
     Arc,
@@ -8,16 +8,16 @@ use std::sync::{
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
-use super::{KnownNodes, MAX_BYTES, NodeMemory};
+use super::{KnownNodes, MAX_BYTES, NodeCache};
 use crate::Sender;
 
 /// The most senders whose nodes are kept; of more, those go that sent nothing for longest. Schedulers are few, and each
 /// has one that leads.
 const MAX_SENDERS: usize = 4;
 
-/// A node memory for each sender; together they keep no more than one alone would.
+/// A node cache for each sender; together they keep no more than one alone would.
 #[derive(Debug)]
-pub(crate) struct Memories {
+pub(crate) struct SenderNodeCaches {
     kept: ArcSwap<Vec<Arc<Kept>>>,
     /// Held while a sender is added.
     adding: Mutex<()>,
@@ -31,15 +31,15 @@ pub(crate) struct Memories {
 #[derive(Debug)]
 struct Kept {
     sender: Sender,
-    memory: NodeMemory,
+    cache: NodeCache,
     /// The count at the sender's last request.
     used: AtomicU64,
 }
 
-// === impl Memories ===
+// === impl SenderNodeCaches ===
 
-impl Memories {
-    /// No memories; `max_column_bytes` bounds the columns of all of them.
+impl SenderNodeCaches {
+    /// No caches; `max_column_bytes` bounds the columns of all of them.
     pub(crate) fn new(max_column_bytes: usize) -> Self {
         let (kept, adding, count) = (ArcSwap::default(), Mutex::default(), AtomicU64::new(0));
         Self { kept, adding, count, nothing: KnownNodes::default(), max_bytes: MAX_BYTES, max_column_bytes }
@@ -54,24 +54,24 @@ impl Memories {
     pub(crate) fn known(&self, sender: Sender) -> KnownNodes {
         let kept = self.kept.load();
         let own = kept.iter().find(|kept| kept.sender == sender);
-        own.map_or_else(|| self.nothing.clone(), |kept| kept.memory.known())
+        own.map_or_else(|| self.nothing.clone(), |kept| kept.cache.known())
     }
 
-    /// Does something with the memory of a sender that brings nodes; it is made if there is none.
-    pub(crate) fn with<T>(&self, sender: Sender, then: impl FnOnce(&NodeMemory) -> T) -> T {
+    /// Does something with the cache of a sender that brings nodes; it is made if there is none.
+    pub(crate) fn with<T>(&self, sender: Sender, then: impl FnOnce(&NodeCache) -> T) -> T {
         let own = self.find(sender).unwrap_or_else(|| self.add(sender));
         own.used.store(self.count.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
-        then(&own.memory)
+        then(&own.cache)
     }
 
     /// The node that a sender brought last under a name.
     pub(crate) fn find_node(&self, sender: Sender, name: &str) -> Option<Arc<crate::Node>> {
-        self.find(sender)?.memory.find(name)
+        self.find(sender)?.cache.find(name)
     }
 
     /// Bytes of the columns of all of them.
     pub(crate) fn column_bytes(&self) -> usize {
-        self.kept.load().iter().map(|kept| kept.memory.column_bytes()).sum()
+        self.kept.load().iter().map(|kept| kept.cache.column_bytes()).sum()
     }
 
     fn find(&self, sender: Sender) -> Option<Arc<Kept>> {
@@ -88,11 +88,11 @@ impl Memories {
             let oldest = all.iter().enumerate().min_by_key(|(_, kept)| kept.used.load(Ordering::Relaxed));
             oldest.map(|(at, _)| at).map(|at| all.swap_remove(at));
         }
-        let own = Arc::new(Kept { sender, memory: NodeMemory::new(self.max_column_bytes), used: AtomicU64::new(0) });
+        let own = Arc::new(Kept { sender, cache: NodeCache::new(self.max_column_bytes), used: AtomicU64::new(0) });
         all.push(Arc::clone(&own));
         // A sender that holds more than its share keeps the excess until it next brings something new.
         for kept in &all {
-            kept.memory.set_limits(self.max_bytes / all.len(), self.max_column_bytes / all.len());
+            kept.cache.set_limits(self.max_bytes / all.len(), self.max_column_bytes / all.len());
         }
         self.kept.store(Arc::new(all));
         own
@@ -106,46 +106,46 @@ mod tests {
     use super::*;
     use crate::NodeObject;
 
-    fn bring(memories: &Memories, sender: Sender, zone: &str) {
+    fn bring(caches: &SenderNodeCaches, sender: Sender, zone: &str) {
         let json = format!(r#"{{"metadata":{{"name":"n1","labels":{{"zone":"{zone}"}}}}}}"#);
-        memories
-            .with(sender, |memory| {
-                memory.resolve(&[NodeObject::Json(Bytes::from(json))], None, &Arc::default()).map(drop)
+        caches
+            .with(sender, |cache| {
+                cache.resolve(&[NodeObject::Json(Bytes::from(json))], None, &Arc::default()).map(drop)
             })
             .unwrap();
     }
 
-    fn zone(memories: &Memories, sender: Sender) -> Option<String> {
-        let node = memories.find_node(sender, "n1")?;
+    fn zone(caches: &SenderNodeCaches, sender: Sender) -> Option<String> {
+        let node = caches.find_node(sender, "n1")?;
         node.labels().get("zone").map(ToOwned::to_owned)
     }
 
     #[test]
     fn a_name_stands_for_the_node_that_its_own_sender_brought_last() {
-        let memories = Memories::new(1 << 20);
+        let caches = SenderNodeCaches::new(1 << 20);
         let (scheduler, stranger) = (Sender::of("scheduler"), Sender::of("stranger"));
         assert_ne!(scheduler, stranger);
-        bring(&memories, scheduler, "a");
-        bring(&memories, stranger, "b");
-        assert_eq!(zone(&memories, scheduler).as_deref(), Some("a"));
-        assert_eq!(zone(&memories, stranger).as_deref(), Some("b"));
-        bring(&memories, Sender::of("scheduler"), "c");
-        assert_eq!(zone(&memories, scheduler).as_deref(), Some("c"));
-        assert_eq!(zone(&memories, Sender::default()), None);
-        assert_eq!(memories.known(scheduler).cluster().slots().len(), 1);
-        assert_eq!(memories.known(Sender::default()).cluster().slots().len(), 0);
+        bring(&caches, scheduler, "a");
+        bring(&caches, stranger, "b");
+        assert_eq!(zone(&caches, scheduler).as_deref(), Some("a"));
+        assert_eq!(zone(&caches, stranger).as_deref(), Some("b"));
+        bring(&caches, Sender::of("scheduler"), "c");
+        assert_eq!(zone(&caches, scheduler).as_deref(), Some("c"));
+        assert_eq!(zone(&caches, Sender::default()), None);
+        assert_eq!(caches.known(scheduler).cluster().slots().len(), 1);
+        assert_eq!(caches.known(Sender::default()).cluster().slots().len(), 0);
     }
 
     #[test]
     fn of_more_senders_than_are_kept_the_one_that_was_silent_for_longest_goes() {
-        let memories = Memories::new(1 << 20);
+        let caches = SenderNodeCaches::new(1 << 20);
         let senders: Vec<Sender> = (0..=MAX_SENDERS).map(|at| Sender::of(&at.to_string())).collect();
         for sender in &senders[..MAX_SENDERS] {
-            bring(&memories, *sender, "a");
+            bring(&caches, *sender, "a");
         }
-        bring(&memories, senders[0], "a");
-        bring(&memories, senders[MAX_SENDERS], "a");
-        let kept: Vec<bool> = senders.iter().map(|sender| zone(&memories, *sender).is_some()).collect();
+        bring(&caches, senders[0], "a");
+        bring(&caches, senders[MAX_SENDERS], "a");
+        let kept: Vec<bool> = senders.iter().map(|sender| zone(&caches, *sender).is_some()).collect();
         assert_eq!(kept, [true, false, true, true, true]);
     }
 }

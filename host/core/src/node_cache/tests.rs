@@ -12,8 +12,8 @@ fn objects(nodes: &[(&str, &str)]) -> Vec<NodeObject> {
 }
 
 /// The nodes of a request as they are resolved.
-fn resolve(memory: &NodeMemory, objects: &[NodeObject], seen: Option<&Arc<Cluster>>) -> Vec<Slot> {
-    let (cluster, slots) = memory.resolve(objects, seen, &Arc::default()).unwrap();
+fn resolve(cache: &NodeCache, objects: &[NodeObject], seen: Option<&Arc<Cluster>>) -> Vec<Slot> {
+    let (cluster, slots) = cache.resolve(objects, seen, &Arc::default()).unwrap();
     slots.iter().map(|slot| cluster.slots()[*slot as usize].clone()).collect()
 }
 
@@ -24,8 +24,8 @@ fn cluster(names: &[&str]) -> Arc<Cluster> {
     Arc::new(Cluster::new(names.iter().map(slot).collect::<Vec<_>>()))
 }
 
-fn memory() -> NodeMemory {
-    NodeMemory::new(1 << 20)
+fn cache() -> NodeCache {
+    NodeCache::new(1 << 20)
 }
 
 /// Bytes that each node of these tests takes.
@@ -33,41 +33,41 @@ fn weight() -> usize {
     snapshot::weight(&Node::from_json(json("a", "1")).unwrap())
 }
 
-fn bytes_kept(memory: &NodeMemory) -> usize {
-    let known = memory.known();
+fn bytes_kept(cache: &NodeCache) -> usize {
+    let known = cache.known();
     known.cluster().slots().iter().map(|slot| snapshot::weight(&slot.node)).sum()
 }
 
 #[test]
 fn an_unchanged_node_is_the_same_record_and_a_changed_one_is_read_again() {
-    let memory = memory();
-    resolve(&memory, &objects(&[("a", "1"), ("b", "1")]), None);
-    let second = resolve(&memory, &objects(&[("b", "2"), ("a", "1")]), None);
-    let again = resolve(&memory, &objects(&[("a", "1")]), None);
+    let cache = cache();
+    resolve(&cache, &objects(&[("a", "1"), ("b", "1")]), None);
+    let second = resolve(&cache, &objects(&[("b", "2"), ("a", "1")]), None);
+    let again = resolve(&cache, &objects(&[("a", "1")]), None);
     assert!(Arc::ptr_eq(&second[1].node, &again[0].node));
     assert_eq!(second[0].node.labels().get("zone"), Some("2"));
-    assert_eq!(memory.find("b").unwrap().labels().get("zone"), Some("2"));
-    assert!(memory.find("c").is_none());
-    assert_eq!(memory.known().cluster().slots().len(), 2);
+    assert_eq!(cache.find("b").unwrap().labels().get("zone"), Some("2"));
+    assert!(cache.find("c").is_none());
+    assert_eq!(cache.known().cluster().slots().len(), 2);
 }
 
 #[test]
 fn a_request_with_nothing_new_puts_no_picture_in_force() {
-    let (memory, seen, facts) = (memory(), cluster(&["a"]), Arc::default());
+    let (cache, seen, facts) = (cache(), cluster(&["a"]), Arc::default());
     let request = objects(&[("a", "1"), ("b", "1")]);
-    let (first, _) = memory.resolve(&request, Some(&seen), &facts).unwrap();
-    let known = memory.known();
+    let (first, _) = cache.resolve(&request, Some(&seen), &facts).unwrap();
+    let known = cache.known();
     let recognised: Vec<NodeObject> =
         request.iter().map(|object| NodeObject::Known(Arc::clone(known.by_json(object.json()).unwrap()))).collect();
     for request in [&request[..], &recognised, &recognised[1..]] {
-        assert!(Arc::ptr_eq(&memory.resolve(request, Some(&seen), &facts).unwrap().0, &first));
+        assert!(Arc::ptr_eq(&cache.resolve(request, Some(&seen), &facts).unwrap().0, &first));
     }
 }
 
 #[test]
 fn a_node_keeps_its_slot_whatever_comes_with_it() {
-    let memory = memory();
-    let slots = |nodes: &[(&str, &str)]| memory.resolve(&objects(nodes), None, &Arc::default()).unwrap().1;
+    let cache = cache();
+    let slots = |nodes: &[(&str, &str)]| cache.resolve(&objects(nodes), None, &Arc::default()).unwrap().1;
     assert_eq!(slots(&[("a", "1"), ("b", "1")]), [0, 1]);
     assert_eq!(slots(&[("c", "1"), ("b", "2"), ("a", "1")]), [2, 1, 0]);
     assert_eq!(slots(&[("b", "2"), ("b", "2")]), [1, 1]);
@@ -75,22 +75,22 @@ fn a_node_keeps_its_slot_whatever_comes_with_it() {
 
 #[test]
 fn two_nodes_of_one_name_are_both_judged_and_the_last_is_kept() {
-    let memory = memory();
+    let cache = cache();
     for _ in 0..3 {
-        let nodes = resolve(&memory, &objects(&[("a", "1"), ("a", "2"), ("b", "1")]), None);
+        let nodes = resolve(&cache, &objects(&[("a", "1"), ("a", "2"), ("b", "1")]), None);
         let zones: Vec<_> = nodes.iter().map(|slot| slot.node.labels().get("zone")).collect();
         assert_eq!(zones, [Some("1"), Some("2"), Some("1")]);
-        assert_eq!(memory.find("a").unwrap().labels().get("zone"), Some("2"));
-        assert_eq!(memory.known().cluster().slots().len(), 2);
+        assert_eq!(cache.find("a").unwrap().labels().get("zone"), Some("2"));
+        assert_eq!(cache.known().cluster().slots().len(), 2);
     }
 }
 
 #[test]
 fn pods_are_those_of_the_cluster_that_the_request_is_decided_from() {
-    let (memory, request) = (memory(), objects(&[("a", "1"), ("b", "1")]));
+    let (cache, request) = (cache(), objects(&[("a", "1"), ("b", "1")]));
     let (one, other) = (cluster(&["a"]), cluster(&["b", "a"]));
     for seen in [None, Some(&one), Some(&other), Some(&one), None] {
-        for (at, slot) in resolve(&memory, &request, seen).iter().enumerate() {
+        for (at, slot) in resolve(&cache, &request, seen).iter().enumerate() {
             let expected = seen.and_then(|seen| seen.slots()[seen.find(["a", "b"][at])? as usize].placed.as_ref());
             assert_eq!(slot.placed.as_ref().map(Arc::as_ptr), expected.map(Arc::as_ptr));
         }
@@ -99,59 +99,59 @@ fn pods_are_those_of_the_cluster_that_the_request_is_decided_from() {
 
 #[test]
 fn a_node_whose_name_is_not_found_is_read_each_time_and_rightly() {
-    let memory = memory();
+    let cache = cache();
     let [odd, trap] = [r#"{"metadata":{"name" : "a"}}"#, r#"{"x":{"metadata":{"name":"a"}},"metadata":{"name":"b"}}"#]
         .map(|json| NodeObject::Json(Bytes::from_static(json.as_bytes())));
     for _ in 0..2 {
-        let nodes = resolve(&memory, &[odd.clone(), trap.clone()], None);
+        let nodes = resolve(&cache, &[odd.clone(), trap.clone()], None);
         assert_eq!(nodes.iter().map(|slot| slot.node.name().as_ref()).collect::<Vec<_>>(), ["a", "b"]);
     }
-    assert_eq!(memory.find("a").unwrap().json(), odd.json());
+    assert_eq!(cache.find("a").unwrap().json(), odd.json());
 }
 
 #[test]
 fn what_is_kept_does_not_hold_the_request() {
-    let memory = memory();
+    let cache = cache();
     let body = json("a", "1");
-    resolve(&memory, &[NodeObject::Json(body.clone())], None);
-    assert_ne!(memory.find("a").unwrap().json().as_ptr(), body.as_ptr());
+    resolve(&cache, &[NodeObject::Json(body.clone())], None);
+    assert_ne!(cache.find("a").unwrap().json().as_ptr(), body.as_ptr());
 }
 
 #[test]
 fn names_that_come_no_more_are_forgotten_before_all_take_too_much() {
-    let memory = memory();
-    memory.set_limits(3 * weight(), 1 << 20);
+    let cache = cache();
+    cache.set_limits(3 * weight(), 1 << 20);
     for names in [["a", "b"], ["c", "a"], ["d", "e"]] {
         let request: Vec<_> = names.iter().map(|name| (*name, "1")).collect();
-        assert_eq!(resolve(&memory, &objects(&request), None).len(), 2);
-        assert!(bytes_kept(&memory) <= memory.max_bytes());
-        assert!(names.iter().all(|name| memory.find(name).is_some()));
+        assert_eq!(resolve(&cache, &objects(&request), None).len(), 2);
+        assert!(bytes_kept(&cache) <= cache.max_bytes());
+        assert!(names.iter().all(|name| cache.find(name).is_some()));
     }
-    assert!(memory.find("a").is_none());
+    assert!(cache.find("a").is_none());
     // More than may be kept is judged all the same.
     let many = objects(&[("v", "1"), ("w", "1"), ("x", "1"), ("y", "1")]);
-    assert_eq!(resolve(&memory, &many, None).len(), 4);
-    assert!(memory.find("v").is_none() && memory.find("d").is_some());
+    assert_eq!(resolve(&cache, &many, None).len(), 4);
+    assert!(cache.find("v").is_none() && cache.find("d").is_some());
 }
 
 #[test]
 fn what_a_node_takes_beside_its_text_counts_too() {
-    let (memory, many) = (memory(), 3_000);
+    let (cache, many) = (cache(), 3_000);
     let labels: Vec<String> = (0..many).map(|at| format!("\"{at}\":\"\"")).collect();
     let text = format!(r#"{{"metadata":{{"name":"a","labels":{{{}}}}}}}"#, labels.join(","));
     let request = [NodeObject::Json(text.clone().into())];
-    memory.set_limits(2 * text.len(), 1 << 20);
-    assert_eq!(resolve(&memory, &request, None).len(), 1);
-    assert!(memory.find("a").is_none());
-    memory.set_limits(2 * text.len() + 20 * many, 1 << 20);
-    resolve(&memory, &request, None);
-    assert!(memory.find("a").is_some());
+    cache.set_limits(2 * text.len(), 1 << 20);
+    assert_eq!(resolve(&cache, &request, None).len(), 1);
+    assert!(cache.find("a").is_none());
+    cache.set_limits(2 * text.len() + 20 * many, 1 << 20);
+    resolve(&cache, &request, None);
+    assert!(cache.find("a").is_some());
 }
 
 #[test]
 fn a_bad_node_is_named_by_its_place() {
     let request = [NodeObject::Json(json("a", "1")), NodeObject::Json(Bytes::from_static(b"{}"))];
-    let error = memory().resolve(&request, None, &Arc::default()).unwrap_err();
+    let error = cache().resolve(&request, None, &Arc::default()).unwrap_err();
     assert!(error.to_string().starts_with("Node 1 of the request: "), "{error}");
 }
 
@@ -161,25 +161,25 @@ proptest! {
         requests in vec((vec((0..5usize, 0..3usize), 0..8), 0..3usize, any::<bool>()), 1..12),
         room in 2..20usize,
     ) {
-        let memory = memory();
-        memory.set_limits(room * weight(), 1 << 20);
+        let cache = cache();
+        cache.set_limits(room * weight(), 1 << 20);
         let clusters = [None, Some(cluster(&["a", "b"])), Some(cluster(&["b", "c", "d"]))];
         for (nodes, seen, recognised) in requests {
-            let (seen, known) = (clusters[seen].as_ref(), memory.known());
+            let (seen, known) = (clusters[seen].as_ref(), cache.known());
             let written: Vec<Bytes> =
                 nodes.iter().map(|(name, zone)| json(["a", "b", "c", "d", "e"][*name], ["1", "2", "3"][*zone])).collect();
             let object = |json: &Bytes| match known.by_json(json).filter(|_| recognised) {
                 Some(node) => NodeObject::Known(Arc::clone(node)),
                 None => NodeObject::Json(json.clone()),
             };
-            let resolved = resolve(&memory, &written.iter().map(object).collect::<Vec<_>>(), seen);
+            let resolved = resolve(&cache, &written.iter().map(object).collect::<Vec<_>>(), seen);
             prop_assert_eq!(resolved.iter().map(|slot| slot.node.json()).collect::<Vec<_>>(), written.iter().collect::<Vec<_>>());
             for slot in resolved {
                 let expected = seen.and_then(|seen| seen.slots()[seen.find(slot.node.name())? as usize].placed.clone());
                 prop_assert_eq!(slot.placed.map(|placed| Arc::as_ptr(&placed)), expected.map(|placed| Arc::as_ptr(&placed)));
             }
-            prop_assert!(bytes_kept(&memory) <= memory.max_bytes());
-            prop_assert_eq!(memory.snapshot.load().bytes, bytes_kept(&memory));
+            prop_assert!(bytes_kept(&cache) <= cache.max_bytes());
+            prop_assert_eq!(cache.snapshot.load().bytes, bytes_kept(&cache));
         }
     }
 }

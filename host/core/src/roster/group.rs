@@ -10,8 +10,8 @@ use crate::{Mode, Pod, Verb, cache::RecentCombined};
 pub struct Group {
     /// Shared, so that a request takes the whole group without a copy.
     members: Arc<[Arc<Member>]>,
-    /// Those whose filters are in force and may count pods.
-    counting: Arc<[Arc<Member>]>,
+    /// Those whose filters are in force and may read placed pods.
+    pod_readers: Arc<[Arc<Member>]>,
     /// Whether any may score nodes.
     has_scores: bool,
     /// The classes of nodes that they tell apart together, by verb.
@@ -28,19 +28,19 @@ impl Group {
             let verbs = member.policy.verbs();
             member.config.mode != Mode::Off && (verbs.has(Verb::Score) || verbs.has(Verb::Rank))
         };
-        let counting = members.iter().filter(|member| member.counts()).cloned().collect();
+        let pod_readers = members.iter().filter(|member| member.reads_pods()).cloned().collect();
         let has_scores = members.iter().any(scores);
-        Self { members: members.into(), counting, has_scores, combined: Arc::default() }
+        Self { members: members.into(), pod_readers, has_scores, combined: Arc::default() }
     }
 
-    /// Whether a filter that may count pods is asked about this pod.
-    pub(crate) fn is_counting(&self, pod: &Pod) -> bool {
-        self.counting.iter().any(|member| member.config.matches.accepts(pod))
+    /// Whether a filter that may read placed pods is asked about this pod.
+    pub(crate) fn reads_pods(&self, pod: &Pod) -> bool {
+        self.pod_readers.iter().any(|member| member.config.matches.accepts(pod))
     }
 
-    /// Whether a filter that is in force may count pods.
-    pub(super) fn has_counting(&self) -> bool {
-        !self.counting.is_empty()
+    /// Whether a filter that is in force may read placed pods.
+    pub(super) fn has_pod_readers(&self) -> bool {
+        !self.pod_readers.is_empty()
     }
 
     /// Whether kube-scheduler may ask for scores.

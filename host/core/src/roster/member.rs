@@ -97,8 +97,8 @@ impl Member {
 
     /// Whether it has a filter in force that may read values that change when a pod is bound: the pods on nodes, their
     /// requests, counts of the cluster.
-    pub fn counts(&self) -> bool {
-        self.config.mode == Mode::Enforce && self.policy.verbs().has(Verb::Filter) && self.policy.may_count()
+    pub fn reads_pods(&self) -> bool {
+        self.config.mode == Mode::Enforce && self.policy.verbs().has(Verb::Filter) && self.policy.may_read_pods()
     }
 
     /// Whether it is asked this verb about the pod in this mode.

@@ -41,8 +41,8 @@ impl Policy for RedactingPolicy {
         self.policy.imports()
     }
 
-    fn may_count(&self) -> bool {
-        self.policy.may_count()
+    fn may_read_pods(&self) -> bool {
+        self.policy.may_read_pods()
     }
 
     fn undecorated(&self) -> Option<Arc<dyn Policy>> {

@@ -40,34 +40,34 @@ impl WireNodes {
     /// Names that are re-encoded.
     pub(crate) fn written(names: &[Cow<'_, str>], known: &Names) -> Self {
         let mut text = Vec::with_capacity(names.iter().map(|name| name.len() + 3).sum());
-        let (mut places, mut slots) = (Vec::with_capacity(names.len()), Vec::with_capacity(names.len()));
+        let (mut ranges, mut slots) = (Vec::with_capacity(names.len()), Vec::with_capacity(names.len()));
         for name in names {
             let start = text.len();
             push_text(&mut text, name);
-            places.push(start..text.len());
+            ranges.push(start..text.len());
             slots.push(known.find(name).unwrap_or(Nodes::UNKNOWN));
             text.push(b',');
         }
-        Self { text: text.into(), list: 0, elements: Arc::new(Elements { places, slots: slots.into() }), objects: None }
+        Self { text: text.into(), list: 0, elements: Arc::new(Elements { ranges, slots: slots.into() }), objects: None }
     }
 
     /// Whole nodes; those with a slot are known already.
     pub(super) fn by_prediction(body: &Bytes, (elements, list): (Elements, usize), known: &KnownNodes) -> Self {
-        let object = |(slot, place): (&u32, &Range<usize>)| match known.node(*slot) {
+        let object = |(slot, range): (&u32, &Range<usize>)| match known.node(*slot) {
             Some(node) => NodeObject::Known(Arc::clone(node)),
-            None => NodeObject::Json(body.slice(list + place.start..list + place.end)),
+            None => NodeObject::Json(body.slice(list + range.start..list + range.end)),
         };
-        let objects = elements.slots.iter().zip(&elements.places).map(object).collect();
+        let objects = elements.slots.iter().zip(&elements.ranges).map(object).collect();
         Self { text: body.clone(), list, elements: Arc::new(elements), objects: Some(objects) }
     }
 
     /// Whole nodes, which are slices of the body.
     pub(crate) fn objects(body: &Bytes, objects: Vec<Bytes>) -> Self {
-        let place = |object: &Bytes| {
+        let range = |object: &Bytes| {
             let start = object.as_ptr() as usize - body.as_ptr() as usize;
             start..start + object.len()
         };
-        let elements = Elements { places: objects.iter().map(place).collect(), slots: Arc::default() };
+        let elements = Elements { ranges: objects.iter().map(range).collect(), slots: Arc::default() };
         let objects = objects.into_iter().map(NodeObject::Json).collect();
         Self { text: body.clone(), list: 0, elements: Arc::new(elements), objects: Some(objects) }
     }
@@ -82,7 +82,7 @@ impl WireNodes {
 
     /// The number of elements.
     pub(crate) fn len(&self) -> usize {
-        self.elements.places.len()
+        self.elements.ranges.len()
     }
 
     /// Whether they are whole objects, not names.
@@ -105,7 +105,7 @@ impl WireNodes {
 
     /// The range of consecutive nodes, with the commas between them.
     pub(crate) fn stretch(&self, run: Range<usize>) -> Range<usize> {
-        match &self.elements.places[run] {
+        match &self.elements.ranges[run] {
             [first, .., last] => self.list + first.start..self.list + last.end,
             [only] => self.list + only.start..self.list + only.end,
             [] => 0..0,
@@ -114,13 +114,13 @@ impl WireNodes {
 
     /// The range of a node.
     #[inline]
-    pub(crate) fn place(&self, at: usize) -> Range<usize> {
-        self.elements.places.get(at).map_or(0..0, |place| self.list + place.start..self.list + place.end)
+    pub(crate) fn range(&self, at: usize) -> Range<usize> {
+        self.elements.ranges.get(at).map_or(0..0, |range| self.list + range.start..self.list + range.end)
     }
 
     /// A node as JSON: its name, or the whole object.
     pub(crate) fn json(&self, at: usize) -> &[u8] {
-        &self.text[self.place(at)]
+        &self.text[self.range(at)]
     }
 
     /// The name of a whole node that is known.

@@ -43,11 +43,11 @@ pub(super) fn list(cursor: &mut Cursor<'_>, known: &impl KnownElements) -> Optio
     }
     // A short request must not pay for a large cluster.
     let most = known.order().len().min(cursor.rest().len() / USUAL_BYTES);
-    let (mut places, mut slots) = (Vec::with_capacity(most), Vec::with_capacity(most));
+    let (mut ranges, mut slots) = (Vec::with_capacity(most), Vec::with_capacity(most));
     let (mut before, mut tries) = (None, TRIES);
     loop {
         cursor.peek()?;
-        if places.len() == MAX_ELEMENTS {
+        if ranges.len() == MAX_ELEMENTS {
             return None;
         }
         let start = cursor.at();
@@ -61,12 +61,12 @@ pub(super) fn list(cursor: &mut Cursor<'_>, known: &impl KnownElements) -> Optio
             }
             None => mispredicted(known, before, cursor)?,
         };
-        places.push(start - list..cursor.at() - list);
+        ranges.push(start - list..cursor.at() - list);
         slots.push(found.slot());
-        before = found.place().or(before);
+        before = found.predicting_slot().or(before);
         if cursor.eat(b',').is_none() {
             cursor.eat(b']')?;
-            return Some(Elements { places, slots: slots.into() });
+            return Some(Elements { ranges, slots: slots.into() });
         }
     }
 }
@@ -89,7 +89,7 @@ fn expected(known: &impl KnownElements, before: Option<u32>, tries: usize, rest:
 /// Reads a mispredicted element, and records it as the new successor of the previous one.
 fn mispredicted(known: &impl KnownElements, before: Option<u32>, cursor: &mut Cursor<'_>) -> Option<ElementMatch> {
     let found = known.search(cursor)?;
-    if let Some(slot) = found.place() {
+    if let Some(slot) = found.predicting_slot() {
         known.order().learn(before, slot);
     }
     Some(found)
@@ -104,7 +104,7 @@ impl ElementMatch {
     }
 
     /// The slot whose successor is predicted next.
-    fn place(self) -> Option<u32> {
+    fn predicting_slot(self) -> Option<u32> {
         match self {
             Self::Known(slot) | Self::Changed(slot) => Some(slot),
             Self::Unknown => None,

@@ -27,8 +27,8 @@ const MAX_BYTES: usize = 2 << 20;
 /// The elements of a list.
 #[derive(Debug, Default)]
 pub(crate) struct Elements {
-    /// Where each stands, from the beginning of the list.
-    pub(crate) places: Vec<Range<usize>>,
+    /// The bytes of each, from the beginning of the list.
+    pub(crate) ranges: Vec<Range<usize>>,
     /// The slot of each, or [`Nodes::UNKNOWN`].
     pub(crate) slots: Arc<[u32]>,
 }
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     fn elements(slots: impl Iterator<Item = u32>) -> Arc<Elements> {
-        Arc::new(Elements { places: Vec::new(), slots: slots.collect() })
+        Arc::new(Elements { ranges: Vec::new(), slots: slots.collect() })
     }
 
     /// Misses the list twice.

@@ -34,20 +34,20 @@ impl SuccessorTable {
     /// The slot that came after this one, or first of all.
     #[inline]
     pub(crate) fn after(&self, slot: Option<u32>) -> Option<u32> {
-        let next = self.next.get(place(slot))?.load(Ordering::Relaxed);
+        let next = self.next.get(index(slot))?.load(Ordering::Relaxed);
         ((next as usize) < self.len()).then_some(next)
     }
 
     /// Keeps the slot that comes after a slot, or first of all.
     pub(crate) fn learn(&self, before: Option<u32>, slot: u32) {
-        if let Some(next) = self.next.get(place(before)) {
+        if let Some(next) = self.next.get(index(before)) {
             next.store(slot, Ordering::Relaxed);
         }
     }
 }
 
 #[inline]
-fn place(slot: Option<u32>) -> usize {
+fn index(slot: Option<u32>) -> usize {
     slot.map_or(0, |slot| slot as usize + 1)
 }
 

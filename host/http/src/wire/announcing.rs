@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use plimsoll_core::{Announcement, BindQuery, Gateway};
 use tokio::{task::AbortHandle, time::sleep};
 
-use crate::{answer::Arrival, decode, error::WireError};
+use crate::{answer::RequestOrigin, decode, error::WireError};
 
 /// The longest time that a pod which another replica has bound counts here before the watch shows it.
 const MAX_WATCH_LAG: Duration = Duration::from_secs(5);
@@ -22,7 +22,11 @@ pub(super) struct BindCall {
 // === impl BindCall ===
 
 impl BindCall {
-    pub(super) fn announce(gateway: &Arc<Gateway>, body: &Bytes, Arrival { received, sender, .. }: Arrival) -> Self {
+    pub(super) fn announce(
+        gateway: &Arc<Gateway>,
+        body: &Bytes,
+        RequestOrigin { received, sender, .. }: RequestOrigin,
+    ) -> Self {
         let query = decode::binding_args(body, received).map(|query| Arc::new(query.into_owned()));
         let announcement = query.as_ref().ok().and_then(|query| gateway.announce(sender, query));
         Self { query, announcement }

@@ -1,4 +1,4 @@
-//! The way from a body to a bind: by this replica, or by the one that leads.
+//! Binds the pod of a body: by this replica, or by the one that leads.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use super::{
     Wire,
     announcing::{self, BindCall},
     body::ReceivedBody,
-    call::Call,
     deciding::Threads,
+    wire_request::WireRequest,
 };
 use crate::{
     FORWARDED, ForwardError, RequestCache,
-    answer::{Arrival, Handling, answer_bind},
+    answer::{Handling, RequestOrigin, answer_bind},
     decode,
     error::WireError,
     extender_verb::ExtenderVerb,
@@ -29,20 +29,20 @@ impl Wire {
     /// Binds, or forwards the bind to the replica that leads.
     pub(super) async fn bind(
         &self,
-        call: &Call<'_>,
+        request: &WireRequest<'_>,
         group: &str,
         ReceivedBody { bytes, mut reserved }: ReceivedBody,
-        arrival: Arrival,
+        origin: RequestOrigin,
     ) -> (ExtenderReply, Option<MemoryReservation>) {
         // Before it waits for a permit: the next filter counts the pod already.
-        let BindCall { query, announcement } = BindCall::announce(&self.gateway, &bytes, arrival);
+        let BindCall { query, announcement } = BindCall::announce(&self.gateway, &bytes, origin);
         let (name, asked) = (group.to_owned(), query.as_ref().ok().map(Arc::clone));
         // The closure has the announcement: if the caller leaves, the pod counts until the decision ends.
         let bind = move |gateway: &Gateway, _: &RequestCache| (answer_bind(gateway, &name, query), announcement);
-        let reply = match self.run(call, group, ExtenderVerb::Bind, Threads::Blocking, bind).await {
+        let reply = match self.run(request, group, ExtenderVerb::Bind, Threads::Blocking, bind).await {
             Ok((Handling::Reply(reply), _)) => reply,
             Ok((Handling::Forward(peer), announcement)) => {
-                let reply = self.forward(call, group, &peer, &bytes, announcement).await;
+                let reply = self.forward(request, group, &peer, &bytes, announcement).await;
                 reply.unwrap_or_else(|why| {
                     let pod = asked.as_deref().map(PodId::of_bind);
                     ExtenderVerb::Bind.error(WireError::not_forwarded(&peer, why).about(pod))
@@ -58,20 +58,21 @@ impl Wire {
     /// it turns out that nothing was sent.
     async fn forward(
         &self,
-        call: &Call<'_>,
+        request: &WireRequest<'_>,
         group: &str,
         peer: &str,
         body: &Bytes,
         announcement: Option<Announcement>,
     ) -> Result<ExtenderReply, String> {
-        if call.parts.headers.contains_key(FORWARDED) {
+        if request.parts.headers.contains_key(FORWARDED) {
             return Err("another replica forwarded it to this one, which does not bind".to_owned());
         }
         let path = if group.is_empty() { "/bind".to_owned() } else { format!("/{group}/bind") };
         let kept = announcing::keep_until_shown(announcement);
-        let sent = self.peers.forward(peer, &path, body.clone(), &call.id);
-        let reply = timeout_at(self.gateway.deadline(call.received).into(), sent).await;
-        let reply = match reply.unwrap_or_else(|_| Err(ForwardError::NoReply("it has not answered in time".to_owned()))) {
+        let sent = self.peers.forward(peer, &path, body.clone(), &request.id);
+        let reply = timeout_at(self.gateway.deadline(request.received).into(), sent).await;
+        let reply = match reply.unwrap_or_else(|_| Err(ForwardError::NoReply("it has not answered in time".to_owned())))
+        {
             Ok(reply) => reply,
             Err(ForwardError::NotSent(why)) => {
                 kept.end();

@@ -1,13 +1,13 @@
-//! The way from a body to a decision of this replica.
+//! Decides about a body, on this replica.
 
 use std::sync::Arc;
 
 use plimsoll_core::Gateway;
 use tokio::task::spawn_blocking;
 
-use super::{Wire, body::ReceivedBody, call::Call, inline};
+use super::{Wire, body::ReceivedBody, inline, wire_request::WireRequest};
 use crate::{
-    RequestCache, answer::Arrival, error::WireError, extender_verb::ExtenderVerb, memory::MemoryReservation,
+    RequestCache, answer::RequestOrigin, error::WireError, extender_verb::ExtenderVerb, memory::MemoryReservation,
     reply::ExtenderReply,
 };
 
@@ -29,23 +29,23 @@ impl Wire {
     /// Answers a request of any verb but bind. Guests compute, and 100 MB of JSON take long to parse.
     pub(super) async fn decide(
         &self,
-        call: &Call<'_>,
+        request: &WireRequest<'_>,
         group: &str,
         verb: ExtenderVerb,
         body: ReceivedBody,
-        arrival: Arrival,
+        origin: RequestOrigin,
     ) -> (ExtenderReply, Option<MemoryReservation>) {
         let threads = if body.bytes.len() <= SHORT { Threads::Async } else { Threads::Blocking };
         let name = group.to_owned();
         let decide = move |gateway: &Gateway, cache: &RequestCache| {
             let ReceivedBody { bytes, mut reserved } = body;
-            let reply = verb.answer((gateway, cache), &name, &bytes, arrival, &mut reserved);
+            let reply = verb.answer((gateway, cache), &name, &bytes, origin, &mut reserved);
             // From here on only the reply is held.
             drop(bytes);
             reserved.shrink_to(reply.body.len());
             (reply, Some(reserved))
         };
-        let decided = self.run(call, group, verb, threads, decide).await;
+        let decided = self.run(request, group, verb, threads, decide).await;
         decided.unwrap_or_else(|error| (verb.error(error), None))
     }
 
@@ -55,16 +55,16 @@ impl Wire {
     /// If there is no permit in time, or the decision panics.
     pub(super) async fn run<T: Send + 'static>(
         &self,
-        call: &Call<'_>,
+        request: &WireRequest<'_>,
         group: &str,
         verb: ExtenderVerb,
         threads: Threads,
         decide: impl FnOnce(&Gateway, &RequestCache) -> T + Send + 'static,
     ) -> Result<T, WireError> {
         let group = if self.knows(group) { group } else { "" };
-        let deadline = self.gateway.deadline(call.received);
+        let deadline = self.gateway.deadline(request.received);
         let permit = self.concurrency.take(verb, group, |group| self.knows(group), deadline).await?;
-        let (gateway, cache, id) = (Arc::clone(&self.gateway), Arc::clone(&self.cache), call.id.clone());
+        let (gateway, cache, id) = (Arc::clone(&self.gateway), Arc::clone(&self.cache), request.id.clone());
         let decide = move || {
             // The permit is held here: if the caller leaves, it is not released before the decision ends.
             let _permit = permit;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// The group and verb that a [`WireObserver`] gets if the URL names none that exists.
-pub const NONE: &str = "-";
+pub const NO_LABEL: &str = "-";
 
 /// Observes every reply, on the request path; it must not block.
 pub trait WireObserver: Send + Sync {
@@ -11,7 +11,7 @@ pub trait WireObserver: Send + Sync {
     fn answered(&self, group: &str, verb: &'static str, status: u16, failed: bool, nodes: usize, elapsed: Duration);
 
     /// Post-reply work was dropped, since too much is running already.
-    fn left_undone(&self) {}
+    fn post_reply_work_dropped(&self) {}
 
     /// A client was not authorized to bind; the reason is one of a few words.
     fn bind_denied(&self, _reason: &'static str) {}

@@ -9,7 +9,7 @@ use std::{
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
-use plimsoll_core::After;
+use plimsoll_core::PostReplyWork;
 use tokio::{runtime::Handle, sync::Semaphore};
 
 use super::observer::WireObserver;
@@ -26,8 +26,8 @@ pub(super) struct PostReplyExecutor {
 }
 
 /// The work after one reply; it starts when this is dropped.
-pub(super) struct PostReplyWork {
-    after: Option<After>,
+pub(super) struct HeldWork {
+    work: Option<PostReplyWork>,
     post_reply: Arc<PostReplyExecutor>,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct ReplyBody {
     rest: Bytes,
     /// Maximum bytes of one frame.
     most: usize,
-    _post_reply_work: Option<PostReplyWork>,
+    _held_work: Option<HeldWork>,
     /// Released with the last frame.
     _reserved: Option<MemoryReservation>,
 }
@@ -55,22 +55,22 @@ impl PostReplyExecutor {
     }
 
     /// Holds the work of a reply until the reply was sent.
-    pub(super) fn hold(post_reply: &Arc<Self>, after: After) -> Option<PostReplyWork> {
-        (!after.is_empty()).then(|| PostReplyWork { after: Some(after), post_reply: Arc::clone(post_reply) })
+    pub(super) fn hold(post_reply: &Arc<Self>, work: PostReplyWork) -> Option<HeldWork> {
+        (!work.is_empty()).then(|| HeldWork { work: Some(work), post_reply: Arc::clone(post_reply) })
     }
 
-    fn run(&self, after: After) {
-        let (learn, ask) = after.split();
+    fn run(&self, work: PostReplyWork) {
+        let (learn, ask) = work.split();
         // Each is started even if the other is dropped.
         let done = [self.start(&self.learning, learn), self.start(&self.asking, ask)];
         if done != [true; 2] {
             tracing::debug!("work after a reply is left undone: too much of it is waiting");
-            self.observer.left_undone();
+            self.observer.post_reply_work_dropped();
         }
     }
 
     /// Starts the work if a permit is free; returns whether it was.
-    fn start(&self, room: &Arc<Semaphore>, work: After) -> bool {
+    fn start(&self, room: &Arc<Semaphore>, work: PostReplyWork) -> bool {
         if work.is_empty() {
             return true;
         }
@@ -83,10 +83,10 @@ impl PostReplyExecutor {
     }
 }
 
-impl Drop for PostReplyWork {
+impl Drop for HeldWork {
     fn drop(&mut self) {
-        if let Some(after) = self.after.take() {
-            self.post_reply.run(after);
+        if let Some(work) = self.work.take() {
+            self.post_reply.run(work);
         }
     }
 }
@@ -94,12 +94,8 @@ impl Drop for PostReplyWork {
 // === impl ReplyBody ===
 
 impl ReplyBody {
-    pub(super) fn new(
-        body: Bytes,
-        post_reply_work: Option<PostReplyWork>,
-        reserved: Option<MemoryReservation>,
-    ) -> Self {
-        Self { rest: body, most: usize::MAX, _post_reply_work: post_reply_work, _reserved: reserved }
+    pub(super) fn new(body: Bytes, held_work: Option<HeldWork>, reserved: Option<MemoryReservation>) -> Self {
+        Self { rest: body, most: usize::MAX, _held_work: held_work, _reserved: reserved }
     }
 
     /// Splits the body into frames for h2, where a stream is in flight until its reader has window for the last frame.

@@ -1,4 +1,4 @@
-//! One request, as far as its head tells.
+//! The head of one request.
 
 use std::time::Instant;
 
@@ -8,8 +8,8 @@ use plimsoll_core::RequestId;
 use super::log::request_id;
 use crate::{error::WireError, extender_verb::ExtenderVerb};
 
-/// A request, as far as its head tells.
-pub(super) struct Call<'r> {
+/// The head of a request.
+pub(super) struct WireRequest<'r> {
     pub(super) received: Instant,
     pub(super) id: RequestId,
     pub(super) parts: &'r Parts,
@@ -17,9 +17,9 @@ pub(super) struct Call<'r> {
     pub(super) target: Option<(&'r str, ExtenderVerb)>,
 }
 
-// === impl Call ===
+// === impl WireRequest ===
 
-impl<'r> Call<'r> {
+impl<'r> WireRequest<'r> {
     pub(super) fn of(parts: &'r Parts) -> Self {
         let target = ExtenderVerb::from_path(parts.uri.path());
         Self { received: Instant::now(), id: request_id(parts), parts, target }

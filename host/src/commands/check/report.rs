@@ -42,7 +42,7 @@ impl CheckReport {
 
     /// Whether its filter may count pods.
     fn counts(&self) -> bool {
-        Member::new("", "", PolicyConfig::default(), Arc::clone(&self.inspection.policy)).counts()
+        Member::new("", "", PolicyConfig::default(), Arc::clone(&self.inspection.policy)).reads_pods()
     }
 
     /// All fields but those that a refused policy has too.

@@ -77,7 +77,7 @@ async fn too_much_work_after_replies_is_dropped_and_counted() {
     }
     // A fifth reply is only begun when the fourth was handed over, and its work dropped.
     client.post("/filter", BY_NAME).await.unwrap();
-    assert!(server.heard.left_undone() >= 3, "{}", server.heard.left_undone());
+    assert!(server.heard.post_reply_work_dropped() >= 3, "{}", server.heard.post_reply_work_dropped());
     assert_eq!(gate.entered(), 1);
     gate.open();
 }

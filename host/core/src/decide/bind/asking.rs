@@ -1,6 +1,7 @@
-//! The policies that have a say in a bind, asked about one snapshot; and whether a later one would make them say the same.
+//! Asks the policies that decide about a bind from one snapshot; and compares it with a later one: would they answer the
+//! same?
 //!
-//! First come the filters that count pods: kube-scheduler decides about the next pod before the last one is bound, so that
+//! First come the filters that read placed pods: kube-scheduler decides about the next pod before the last one is bound, so that
 //! the count may have passed its limit since they were asked. Then come the policies with `bind`.
 
 use std::sync::Arc;
@@ -50,7 +51,7 @@ impl Asking<'_> {
     /// Asks the policies about the node as it is in this cluster.
     pub(super) fn ask(&self, cluster: Option<Arc<Cluster>>) -> Result<Answer, DecideError> {
         let is_in_shadow = self.answering(Mode::Shadow, Verb::Bind).next().is_some();
-        if self.answering(Mode::Enforce, Verb::Bind).chain(self.counting()).next().is_none() {
+        if self.answering(Mode::Enforce, Verb::Bind).chain(self.pod_readers()).next().is_none() {
             // A policy in shadow must not be the reason that a request fails, nor that it is asked again.
             let view = cluster.filter(|_| is_in_shadow).and_then(|cluster| self.view(&cluster).ok());
             return Ok(Answer { for_shadow: view, ..Answer::default() });
@@ -76,7 +77,7 @@ impl Asking<'_> {
 
     /// Asks the filters that may count. One that turns out to count and refuses the node fails the bind.
     fn ask_filters(&self, view: &View, values: &mut Vec<SeenValues>) -> Result<(), DecideError> {
-        for member in self.counting() {
+        for member in self.pod_readers() {
             let recording = Recording::for_bind();
             let ask = |ask: &Ask, nodes: &[u32]| member.policy.filter(ask, nodes);
             let result = self.caller.call(member, Verb::Filter, view.clone().recorded(recording.clone()), ask);
@@ -86,7 +87,7 @@ impl Asking<'_> {
             }
             let Some(verdicts) = or_skip(member, Verb::Filter, result)? else { continue };
             let seen = SeenValues::of(&recording, view);
-            if !seen.count_pods() {
+            if !seen.has_read_pods() {
                 continue;
             }
             for verdict in verdicts {
@@ -134,15 +135,15 @@ impl Asking<'_> {
 
     /// The filters that may count pods. Others read nothing that a bind changes, so they are not asked again: a label that
     /// has changed or a minute that has passed must not fail a pod for which all is reserved.
-    fn counting(&self) -> impl Iterator<Item = &Arc<Member>> {
-        self.answering(Mode::Enforce, Verb::Filter).filter(|member| member.policy.may_count())
+    fn pod_readers(&self) -> impl Iterator<Item = &Arc<Member>> {
+        self.answering(Mode::Enforce, Verb::Filter).filter(|member| member.policy.may_read_pods())
     }
 
     /// The node alone, with the pods that are placed there in this cluster.
     fn view(&self, cluster: &Arc<Cluster>) -> Result<View, Unbound> {
         let at = cluster.find(self.node).ok_or_else(|| Unbound::UnknownNode(self.node.to_owned()))?;
         let placed = cluster.slots().get(at as usize).and_then(|slot| slot.placed.as_deref());
-        // An earlier bind of it whose end nobody knew may have left the pod there: it must not stand in its own way.
+        // An earlier bind of it whose outcome was not known may have left the pod there: it must not stand in its own way.
         let own = placed.and_then(|placed: &Placed| placed.position(self.pod.uid()));
         let mut whole = WholeCluster::of(Some(Arc::clone(cluster)));
         whole.leave_out(self.pod, OwnPlace::AsThePodSays);

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use serde_json::Value as Json;
 
 use super::fixture::*;
-use crate::{Clock, DecideError, NodeObject, NodeRead, Nodes, Pulse, Read, Value, Verdict, View, facts::Moment};
+use crate::{Clock, DecideError, Heartbeat, NodeObject, NodeRead, Nodes, Read, Value, Verdict, View, facts::Moment};
 
 /// Refuses nodes by label, and reports the pods that it sees placed there.
 fn mk_reporting() -> FakePolicy {
@@ -59,17 +59,17 @@ fn a_view_that_is_on_its_way_is_said_to_be() {
 #[test]
 fn requests_that_waited_through_a_pause_are_declined_until_the_view_has_caught_up() {
     let fixture = Fixture::of([mk_member("p", mk_refusing(&["n2"], "no"), |_| {})]);
-    let pulse = Arc::new(Pulse::new(fixture.clock.now()));
-    fixture.gateway.set_pulse(Arc::clone(&pulse));
+    let heartbeat = Arc::new(Heartbeat::new(fixture.clock.now()));
+    fixture.gateway.set_heartbeat(Arc::clone(&heartbeat));
     assert!(fixture.filter(&["n1"]).is_ok());
     // Frozen for 20 s: the first request is looked at before the next beat.
     fixture.clock.advance(Duration::from_secs(20));
-    assert_eq!(fixture.filter(&["n1"]), Err(DecideError::Behind));
-    assert_eq!(fixture.prioritize(&["n1"]), Err(DecideError::Behind));
-    assert_eq!(fixture.preempt(&[mk_candidate("n1", &["u"])]), Err(DecideError::Behind));
-    let pause = pulse.beat(fixture.clock.now(), Duration::ZERO).unwrap();
-    assert_eq!(fixture.filter(&["n1"]), Err(DecideError::Behind));
-    pulse.caught_up(&pause);
+    assert_eq!(fixture.filter(&["n1"]), Err(DecideError::StaleView));
+    assert_eq!(fixture.prioritize(&["n1"]), Err(DecideError::StaleView));
+    assert_eq!(fixture.preempt(&[mk_candidate("n1", &["u"])]), Err(DecideError::StaleView));
+    let pause = heartbeat.beat(fixture.clock.now(), Duration::ZERO).unwrap();
+    assert_eq!(fixture.filter(&["n1"]), Err(DecideError::StaleView));
+    heartbeat.caught_up(&pause);
     assert!(fixture.filter(&["n1"]).is_ok());
 }
 
@@ -113,7 +113,7 @@ fn a_node_of_an_earlier_request_is_not_read_again() {
     let node = |at: usize| {
         let query = fixture.query(Nodes::Objects(&objects));
         let scene =
-            crate::decide::RequestContext::new(&query, None, fixture.gateway.node_memories(), &Moment::at(0)).unwrap();
+            crate::decide::RequestContext::new(&query, None, fixture.gateway.node_caches(), &Moment::at(0)).unwrap();
         Arc::clone(&scene.node_set().cluster.slots()[at].node)
     };
     assert!(Arc::ptr_eq(&node(0), &node(0)));

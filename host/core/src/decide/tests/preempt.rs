@@ -24,7 +24,7 @@ fn learn(fixture: &Fixture, node: &serde_json::Value) {
     let nodes = [NodeObject::Json(bytes(node))];
     fixture
         .gateway
-        .node_memories()
+        .node_caches()
         .with(Sender::default(), |memory| memory.resolve(&nodes, None, &Arc::default()).map(drop))
         .unwrap();
 }
@@ -120,7 +120,10 @@ fn what_the_cluster_does_not_know_is_dropped() {
         .preempt(&[mk_candidate("n9", &["a"]), mk_candidate("n1", &["c", "d"]), mk_candidate("n1", &["c"])])
         .unwrap();
     assert_eq!(kept(&outcome), [(2, vec!["c"])]);
-    assert_eq!(dropped(&outcome), [(0, "plimsoll: node not seen yet"), (1, "plimsoll: victim not seen yet")]);
+    assert_eq!(
+        dropped(&outcome),
+        [(0, "plimsoll: node not seen yet"), (1, "plimsoll: victim with the UID d not seen yet")]
+    );
 }
 
 fn mk_full<'a>(node: &'a str, pods: &[serde_json::Value]) -> CandidateQuery<'a> {
