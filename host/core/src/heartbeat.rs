@@ -10,7 +10,7 @@ use std::{
 /// A pause this long counts: a cluster changes little in less, and no busy machine keeps a thread waiting for it.
 pub const MAX_PAUSE: Duration = Duration::from_secs(2);
 
-/// Told at short intervals that the process runs; a request sees by it whether that was so until it came.
+/// Beats at short intervals while the process runs: a request sees by it whether the process has run until it came.
 #[derive(Debug)]
 pub struct Heartbeat {
     started: Instant,

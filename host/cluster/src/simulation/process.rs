@@ -13,7 +13,7 @@ use http::{Method, Request, Response};
 use http_body_util::{BodyExt, Full, StreamBody, combinators::UnsyncBoxBody};
 use hyper::body::Frame;
 use kube::{Client, client::Body};
-use plimsoll_core::{BindError, Binder, Binding, Cluster, Leader, NotReserved, Slot};
+use plimsoll_core::{BindError, Binder, Binding, Cluster, Leader, NotReserved, Pod, Slot};
 use plimsoll_random::Random;
 use tokio::{
     runtime::Runtime,
@@ -239,7 +239,25 @@ impl Drop for Process {
 }
 
 /// A bind as the gateway makes it, without the gateway's locks: no invariant depends on them.
-#[expect(clippy::too_many_lines, reason = "a bind from its start to its end")]
+/// The pod of an order, if this replica leads and the pod is on no node.
+async fn unbound_pod(binder: &ApiBinder, order: &BindOrder, deadline: Instant) -> Result<Arc<Pod>, BindResult> {
+    match binder.leader() {
+        Leader::ThisReplica => {}
+        Leader::Peer(url) => return Err(BindResult::Forward(url)),
+        Leader::Nobody(why) => return Err(BindResult::Failed(why)),
+    }
+    let pod = match binder.read("ml", &order.pod, deadline).await {
+        Ok(pod) if pod.uid() != order.uid => return Err(BindResult::Failed("another pod".to_owned())),
+        Ok(pod) => pod,
+        Err(error) => return Err(BindResult::Failed(error.to_string())),
+    };
+    match pod.node() {
+        Some(node) if node == order.node => Err(BindResult::Bound),
+        Some(node) => Err(BindResult::Failed(format!("it is on {node}"))),
+        None => Ok(pod),
+    }
+}
+
 async fn bind(
     binder: &ApiBinder,
     watch: &ClusterWatch,
@@ -249,21 +267,10 @@ async fn bind(
     compares_cluster: bool,
 ) -> BindResult {
     let deadline = clock::now() + REQUEST_TIMEOUT;
-    match binder.leader() {
-        Leader::ThisReplica => {}
-        Leader::Peer(url) => return BindResult::Forward(url),
-        Leader::Nobody(why) => return BindResult::Failed(why),
-    }
-    let pod = match binder.read("ml", &order.pod, deadline).await {
-        Ok(pod) if pod.uid() != order.uid => return BindResult::Failed("another pod".to_owned()),
+    let pod = match unbound_pod(binder, order, deadline).await {
         Ok(pod) => pod,
-        Err(error) => return BindResult::Failed(error.to_string()),
+        Err(result) => return result,
     };
-    match pod.node() {
-        Some(node) if node == order.node => return BindResult::Bound,
-        Some(node) => return BindResult::Failed(format!("it is on {node}")),
-        None => {}
-    }
     for _ in 0..ASKS {
         let cluster = watch.cluster();
         let Some(seen) = slot(&cluster, &order.node) else {

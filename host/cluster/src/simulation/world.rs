@@ -213,7 +213,6 @@ impl World {
         sent
     }
 
-    #[expect(clippy::too_many_lines, reason = "one arm for each event")]
     fn happen(&mut self, event: SimulationEvent) {
         match event {
             SimulationEvent::Arrive { identity, sent } => self.arrive(&identity, sent),
@@ -235,29 +234,10 @@ impl World {
             SimulationEvent::Freeze(index) => self.freeze(index, self.now),
             SimulationEvent::Crash(index) => self.crash(index),
             SimulationEvent::Stop(index) => self.stop(index),
-            SimulationEvent::DeletePod(name) => {
-                self.tell(self.now, || format!("{name} is deleted"));
-                self.api.delete(&name);
-                self.happened();
-                let again = self.now + self.chance.below(2_000) * MILLISECOND;
-                self.at(again, SimulationEvent::CreatePod(name));
-            }
-            SimulationEvent::CreatePod(name) => {
-                if !self.api.pods.contains_key(&name) {
-                    self.uids += 1;
-                    self.api.create(&name, format!("u{}", self.uids));
-                    self.pending.insert(name.clone(), Pending::default());
-                    self.at(self.now + MILLISECOND, SimulationEvent::Schedule(name));
-                }
-            }
+            SimulationEvent::DeletePod(name) => self.delete_pod(name),
+            SimulationEvent::CreatePod(name) => self.create_pod(name),
             SimulationEvent::DeleteLease => self.api.delete_lease(),
-            SimulationEvent::Hiccup(length) => {
-                self.tell(self.now, || format!("a hiccup of {length} us"));
-                self.hiccup_until = self.now + length;
-                // Open watches show nothing any more, until their reader drops them.
-                let is_silent = self.chance.percent(50);
-                self.watches.values_mut().filter(|_| is_silent).for_each(|watch| watch.lag = None);
-            }
+            SimulationEvent::Hiccup(length) => self.hiccup(length),
             SimulationEvent::Calm => {
                 self.hiccup_until = 0;
                 (self.trouble, self.lagging) = (0, 0);
@@ -265,6 +245,31 @@ impl World {
             }
             SimulationEvent::Look => unreachable!("the loop looks"),
         }
+    }
+
+    fn delete_pod(&mut self, name: String) {
+        self.tell(self.now, || format!("{name} is deleted"));
+        self.api.delete(&name);
+        self.happened();
+        let again = self.now + self.chance.below(2_000) * MILLISECOND;
+        self.at(again, SimulationEvent::CreatePod(name));
+    }
+
+    fn create_pod(&mut self, name: String) {
+        if !self.api.pods.contains_key(&name) {
+            self.uids += 1;
+            self.api.create(&name, format!("u{}", self.uids));
+            self.pending.insert(name.clone(), Pending::default());
+            self.at(self.now + MILLISECOND, SimulationEvent::Schedule(name));
+        }
+    }
+
+    fn hiccup(&mut self, length: u64) {
+        self.tell(self.now, || format!("a hiccup of {length} us"));
+        self.hiccup_until = self.now + length;
+        // Open watches show nothing any more, until their reader drops them.
+        let is_silent = self.chance.percent(50);
+        self.watches.values_mut().filter(|_| is_silent).for_each(|watch| watch.lag = None);
     }
 
     // --- processes ---

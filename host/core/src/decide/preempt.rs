@@ -87,7 +87,7 @@ pub(crate) fn preempt(
     Ok((preempting.finish(queries), proposal))
 }
 
-/// Asks the matching policies in shadow mode about the proposal of kube-scheduler; only the observer gets their answers.
+/// Asks the matching policies in shadow mode about the proposal of kube-scheduler. Only the observer gets their answers.
 pub(crate) fn shadow_preempt(caller: &Caller, group: &Group, pod: &Pod, proposal: &View) {
     for member in group.answering(Mode::Shadow, Verb::Preempt, pod) {
         drop(caller.call(member, Verb::Preempt, proposal.clone(), |ask, at| ask_preempt(member, ask, at)));

@@ -1,8 +1,8 @@
-//! Asks the policies that decide about a bind from one snapshot; and compares it with a later one: would they answer the
-//! same?
+//! Asks the policies that decide about a bind from one snapshot, and compares it with a later one: would they answer
+//! the same?
 //!
-//! First come the filters that read placed pods: kube-scheduler decides about the next pod before the last one is bound, so that
-//! the count may have passed its limit since they were asked. Then come the policies with `bind`.
+//! First come the filters that read placed pods: kube-scheduler decides about the next pod before the last one is
+//! bound, so that the count may have passed its limit since they were asked. Then come the policies with `bind`.
 
 use std::sync::Arc;
 
@@ -75,7 +75,7 @@ impl Asking<'_> {
         }
     }
 
-    /// Asks the filters that may count. One that turns out to count and refuses the node fails the bind.
+    /// Asks the filters that may read placed pods. One that does, and refuses the node, fails the bind.
     fn ask_filters(&self, view: &View, values: &mut Vec<SeenValues>) -> Result<(), DecideError> {
         for member in self.pod_readers() {
             let recording = Recording::for_bind();
@@ -133,8 +133,8 @@ impl Asking<'_> {
         self.group.answering(mode, verb, self.pod)
     }
 
-    /// The filters that may count pods. Others read nothing that a bind changes, so they are not asked again: a label that
-    /// has changed or a minute that has passed must not fail a pod for which all is reserved.
+    /// The filters that may read placed pods. Others read nothing that a bind changes, so they are not asked again: a
+    /// label that has changed or a minute that has passed must not fail a pod for which all is reserved.
     fn pod_readers(&self) -> impl Iterator<Item = &Arc<Member>> {
         self.answering(Mode::Enforce, Verb::Filter).filter(|member| member.policy.may_read_pods())
     }
@@ -143,7 +143,7 @@ impl Asking<'_> {
     fn view(&self, cluster: &Arc<Cluster>) -> Result<View, Unbound> {
         let at = cluster.find(self.node).ok_or_else(|| Unbound::UnknownNode(self.node.to_owned()))?;
         let placed = cluster.slots().get(at as usize).and_then(|slot| slot.placed.as_deref());
-        // An earlier bind of it whose outcome was not known may have left the pod there: it must not stand in its own way.
+        // An earlier bind whose outcome was not known may have left the pod there: it must not stand in its own way.
         let own = placed.and_then(|placed: &Placed| placed.position(self.pod.uid()));
         let mut whole = WholeCluster::of(Some(Arc::clone(cluster)));
         whole.leave_out(self.pod, OwnPlace::AsThePodSays);
