@@ -10,12 +10,15 @@ use crate::{
     node_cache::SenderNodeCaches,
 };
 
-/// The node of a candidate with its pods, and the indices of the victims among them; or why not.
+/// The node of a candidate with its pods, and the indices of the victims among them; or why it is dropped.
+type PlacedCandidate = Result<(Slot, Vec<u32>), Cow<'static, str>>;
+
+/// Looks the candidate's node and victims up.
 pub(super) fn place(
     query: &CandidateQuery<'_>,
     cluster: Option<&Cluster>,
     (node_caches, sender): (&SenderNodeCaches, Sender),
-) -> Result<Result<(Slot, Vec<u32>), Cow<'static, str>>, DecideError> {
+) -> Result<PlacedCandidate, DecideError> {
     let seen = cluster.and_then(|cluster| cluster.slots().get(cluster.find(&query.node)? as usize)).cloned();
     let (slot, mut victims) = match &query.victims {
         Victims::Uids(uids) => {
