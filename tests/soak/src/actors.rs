@@ -11,6 +11,7 @@ mod preempt;
 mod reloads;
 mod requests;
 mod scheduler;
+mod slots;
 mod stacks;
 mod static_load;
 
@@ -24,7 +25,7 @@ use crate::stage::Stage;
 pub(crate) type Actor = (&'static str, fn(&Stage));
 
 /// All actors.
-const ALL: [Actor; 18] = [
+const ALL: [Actor; 19] = [
     ("names", static_load::names),
     ("names", static_load::names),
     ("objects", static_load::whole_nodes),
@@ -38,6 +39,7 @@ const ALL: [Actor; 18] = [
     ("reloads", reloads::asks),
     ("guests", hostile::guests),
     ("guests", stacks::deep),
+    ("guests", slots::fill),
     ("bytes", bodies::bodies),
     ("slow", connections::slow),
     ("churn", connections::churn),

@@ -26,6 +26,7 @@ mod sampler;
 mod stage;
 mod tally;
 mod trend;
+mod wide_guest;
 
 use std::{process::ExitCode, thread, time::Duration};
 

@@ -13,7 +13,7 @@ use plimsoll_harness::{Client, FakeApi, TempDir, tempdir, wait_until};
 use plimsoll_random::Random;
 use plimsoll_sample::{NODES, PODS, node, placed_pod};
 
-use crate::{deep_guest, gate::Gate, gateway::Gateway, image, plan::Plan, tally::Tally};
+use crate::{deep_guest, gate::Gate, gateway::Gateway, image, plan::Plan, tally::Tally, wide_guest};
 
 /// The sample policies that correct requests are decided by.
 const SAMPLES: [&str; 5] = ["gpu-binpack", "preempt-guard", "tenant-pool", "warm-image", "zone-spread"];
@@ -26,6 +26,9 @@ pub(crate) const HOSTILE: &str = "hostile";
 
 /// A group whose only policy fills the stack of its thread.
 pub(crate) const DEEP: &str = "deep";
+
+/// A group whose only policy writes to much of its memory, and is replaced all the time.
+pub(crate) const WIDE: &str = "wide";
 
 /// After an outage nobody may bind until the Lease is renewed, or has run out and is acquired again.
 const GRACE: Duration = Duration::from_secs(25);
@@ -131,12 +134,14 @@ fn lay_policies(samples: &Path, directory: &Path) -> Result<()> {
         // On a busy machine 100 ms may pass between two instructions of a guest.
         fs::write(policies.join(format!("{name}.yaml")), format!("{sidecar}\ntimeout: 3s\n"))?;
     }
-    for group in [RELOAD, HOSTILE, DEEP] {
+    for group in [RELOAD, HOSTILE, DEEP, WIDE] {
         fs::create_dir(policies.join(group))?;
     }
     fs::write(policies.join(RELOAD).join("swapped.wasm"), plimsoll_reload::version("version 0")?)?;
     fs::write(policies.join(DEEP).join("deep.wasm"), deep_guest::module())?;
     fs::write(policies.join(DEEP).join("deep.yaml"), "onError: ignore\ntimeout: 3s\n")?;
+    fs::write(policies.join(WIDE).join("wide.wasm"), wide_guest::module(0))?;
+    fs::write(policies.join(WIDE).join("wide.yaml"), "timeout: 3s\n")?;
     Ok(fs::write(policies.join(HOSTILE).join("guest.wasm"), plimsoll_guests::zone())?)
 }
 
