@@ -13,7 +13,7 @@ use plimsoll_system::FileStamp;
 pub(crate) use self::probation::Rollback;
 use self::sidecar_mode::SidecarMode;
 use crate::{
-    load::{LoadJob, PolicyVersion},
+    load::{LoadJob, ModuleFile, PolicyVersion},
     refusal::FileRefusal,
     retry::Retry,
     scan::{File, PolicyId, Scan, Sources},
@@ -232,17 +232,14 @@ impl PolicyEntry {
             may_restore: self.is_first && !self.is_loaded(),
             is_slow: !self.is_loaded() || self.retry.next().is_some(),
             is_retry: self.retry.next().is_some(),
-            size: self.module_size(sources, scan),
+            module: self.module_file(sources, scan),
         })
     }
 
-    /// Bytes of its module, as far as the scan knows.
-    fn module_size(&self, sources: &Sources, scan: &Scan) -> u64 {
-        let module = self.named_module().or(sources.module.as_ref());
-        match module.and_then(|module| scan.files.get(module)) {
-            Some(FileStamp::File { length, .. }) => *length,
-            _ => 0,
-        }
+    /// The file of its module, as far as the scan knows.
+    fn module_file(&self, sources: &Sources, scan: &Scan) -> Option<ModuleFile> {
+        let file = self.named_module().or(sources.module.as_ref())?;
+        Some(ModuleFile { file: file.clone(), stamp: *scan.files.get(file)? })
     }
 
     /// Whether the files are to be read now.

@@ -12,6 +12,7 @@ use std::{
 
 use parking_lot::Mutex;
 use plimsoll_core::{LoadError, Loader, Member, Mode, Policy};
+use plimsoll_system::FileStamp;
 
 pub(crate) use self::build::build;
 use crate::{
@@ -21,7 +22,7 @@ use crate::{
     known_modules::KnownModules,
     last_good::{LastGood, StagedVersion},
     refusal::FileRefusal,
-    scan::{PolicyId, Scan, Sources},
+    scan::{File, PolicyId, Scan, Sources},
     source::{Content, ContentDigests, ContentReader, Reading, SidecarSummary, Stamps, read_module},
 };
 
@@ -51,8 +52,15 @@ pub(crate) struct LoadJob {
     pub(crate) is_slow: bool,
     /// Whether its files were refused before.
     pub(crate) is_retry: bool,
-    /// Bytes of the module, as far as the scan knows.
-    pub(crate) size: u64,
+    /// The file of the module, as far as the scan knows.
+    pub(crate) module: Option<ModuleFile>,
+}
+
+/// The file of a module as a scan has found it: another content is another value.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct ModuleFile {
+    pub(crate) file: File,
+    pub(crate) stamp: FileStamp,
 }
 
 /// The outcome of a load job.
@@ -115,6 +123,18 @@ impl PolicyVersion {
     /// Whether its sidecar switches it off.
     pub(crate) fn is_off(&self) -> bool {
         self.member.config.mode == Mode::Off
+    }
+}
+
+// === impl ModuleFile ===
+
+impl ModuleFile {
+    /// Its bytes.
+    pub(crate) const fn size(&self) -> u64 {
+        match self.stamp {
+            FileStamp::File { length, .. } => length,
+            FileStamp::Dangling | FileStamp::Other => 0,
+        }
     }
 }
 

@@ -1,16 +1,17 @@
 //! The pool of threads that read, compile and try policies: a slow policy does not delay others.
 
 use std::{
-    collections::VecDeque,
+    collections::{HashSet, VecDeque},
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, mpsc::Sender},
     thread,
+    time::Duration,
 };
 
 use parking_lot::{Condvar, Mutex};
 
 use crate::{
-    load::{LoadContext, LoadJob, LoadOutcome},
+    load::{LoadContext, LoadJob, LoadOutcome, ModuleFile},
     rollback_check::RollbackCheck,
 };
 
@@ -26,6 +27,16 @@ const SMALL_BYTES: u64 = 1 << 20;
 /// Maximum concurrent slow jobs with large modules: more of them would wait for each other, with their bytes in memory
 /// and a thread each, which smaller ones could use.
 const MAX_LARGE: usize = 2;
+
+/// A module whose policy took longer than this apart from the compile, in `validate` or a trial, is a long one: its
+/// other policies may take as long.
+const LONG: Duration = Duration::from_millis(500);
+
+/// Maximum concurrent jobs with long modules, which start when no other job can: hundreds of sidecars may name one.
+const MAX_LONG: usize = 2;
+
+/// Maximum long modules that are known; beyond that all are forgotten.
+const MAX_LONG_MODULES: usize = 1024;
 
 /// Maximum concurrent checks of failed versions: one leaves a thread for policies in force even if all slow jobs run.
 const MAX_CHECKS: usize = 1;
@@ -65,12 +76,15 @@ struct JobQueue {
     /// refused must not delay the small ones, which are most.
     slow: VecDeque<LoadJob>,
     checks: VecDeque<RollbackCheck>,
+    long_modules: HashSet<ModuleFile>,
     threads: usize,
     idle: usize,
     /// Slow jobs in progress.
     slow_busy: usize,
     /// Those with large modules.
     large_busy: usize,
+    /// Jobs with long modules.
+    long_busy: usize,
     checks_busy: usize,
     is_closed: bool,
 }
@@ -79,6 +93,7 @@ struct JobQueue {
 struct JobPermit {
     slow: usize,
     large: usize,
+    long: usize,
     check: usize,
 }
 
@@ -124,7 +139,7 @@ impl SharedQueue {
     fn work<E: From<JobOutcome>>(&self, done: &Sender<E>) {
         let mut queue = self.queue.lock();
         while !queue.is_closed {
-            let Some(job) = queue.next() else {
+            let Some((job, permit)) = queue.next() else {
                 if queue.idle >= MAX_IDLE {
                     // Surplus threads end, so that their number does not stay at the peak.
                     break;
@@ -135,7 +150,7 @@ impl SharedQueue {
                 continue;
             };
             drop(queue);
-            let is_heard = self.carry_out(job, done);
+            let is_heard = self.carry_out(job, permit, done);
             queue = self.queue.lock();
             if !is_heard {
                 break;
@@ -146,19 +161,21 @@ impl SharedQueue {
 
     fn carry_out_all<E: From<JobOutcome>>(&self, done: &Sender<E>) {
         loop {
-            let Some(job) = self.queue.lock().next() else { return };
-            self.carry_out(job, done);
+            let Some((job, permit)) = self.queue.lock().next() else { return };
+            self.carry_out(job, permit, done);
         }
     }
 
     /// Runs a job; false if the receiver of outcomes is gone. A panic is a transient failure of the job.
-    fn carry_out<E: From<JobOutcome>>(&self, job: Job, done: &Sender<E>) -> bool {
-        let permit = JobPermit::of(&job);
+    fn carry_out<E: From<JobOutcome>>(&self, job: Job, permit: JobPermit, done: &Sender<E>) -> bool {
         let outcome = match job {
             Job::Load(job) => {
-                let failed = LoadOutcome::failed(&job);
-                let outcome = catch_unwind(AssertUnwindSafe(|| self.context.carry_out(job)));
-                JobOutcome::Load(Box::new(outcome.unwrap_or(failed)))
+                let (failed, module) = (LoadOutcome::failed(&job), job.module.clone());
+                let outcome = catch_unwind(AssertUnwindSafe(|| self.context.carry_out(job))).unwrap_or(failed);
+                if outcome.time.without_loader > LONG {
+                    self.queue.lock().note_long(module);
+                }
+                JobOutcome::Load(Box::new(outcome))
             }
             Job::Check(check) => {
                 // If the check itself fails, the new version stays.
@@ -178,7 +195,7 @@ impl JobQueue {
     fn insert(&mut self, job: Job) {
         match job {
             Job::Load(job) if job.is_slow => {
-                let rank = |job: &LoadJob| (job.is_retry, job.size);
+                let rank = |job: &LoadJob| (job.is_retry, size(job));
                 let at = self.slow.partition_point(|other| rank(other) <= rank(&job));
                 self.slow.insert(at, job);
             }
@@ -187,13 +204,14 @@ impl JobQueue {
         }
     }
 
-    fn next(&mut self) -> Option<Job> {
+    fn next(&mut self) -> Option<(Job, JobPermit)> {
         let job = self.next_check().map(Job::Check).or_else(|| self.next_load().map(Job::Load))?;
-        let JobPermit { slow, large, check } = JobPermit::of(&job);
-        self.slow_busy += slow;
-        self.large_busy += large;
-        self.checks_busy += check;
-        Some(job)
+        let permit = self.permit(&job);
+        self.slow_busy += permit.slow;
+        self.large_busy += permit.large;
+        self.long_busy += permit.long;
+        self.checks_busy += permit.check;
+        Some((job, permit))
     }
 
     fn next_check(&mut self) -> Option<RollbackCheck> {
@@ -201,22 +219,52 @@ impl JobQueue {
     }
 
     fn next_load(&mut self) -> Option<LoadJob> {
-        let urgent = self.urgent.pop_front();
-        if urgent.is_some() || self.slow_busy >= MAX_SLOW {
-            return urgent;
+        self.start_load(false).or_else(|| if self.long_busy < MAX_LONG { self.start_load(true) } else { None })
+    }
+
+    /// Takes the first job, in the order of the queues, whose module is a long one or not.
+    fn start_load(&mut self, is_long: bool) -> Option<LoadJob> {
+        if let Some(at) = self.urgent.iter().position(|job| self.is_long(job) == is_long) {
+            return self.urgent.remove(at);
         }
         let may_start = |job: &LoadJob| self.large_busy < MAX_LARGE || !is_large(job);
-        self.slow.remove(self.slow.iter().position(may_start)?)
+        let at = self.slow.iter().position(|job| self.is_long(job) == is_long && may_start(job));
+        self.slow.remove(at.filter(|_| self.slow_busy < MAX_SLOW)?)
+    }
+
+    /// Records that a policy with this module took long.
+    fn note_long(&mut self, module: Option<ModuleFile>) {
+        if self.long_modules.len() == MAX_LONG_MODULES {
+            self.long_modules.clear();
+        }
+        self.long_modules.extend(module);
+    }
+
+    fn is_long(&self, job: &LoadJob) -> bool {
+        job.module.as_ref().is_some_and(|module| self.long_modules.contains(module))
+    }
+
+    fn permit(&self, job: &Job) -> JobPermit {
+        match job {
+            Job::Load(job) => JobPermit {
+                slow: job.is_slow.into(),
+                large: is_large(job).into(),
+                long: self.is_long(job).into(),
+                check: 0,
+            },
+            Job::Check(_) => JobPermit { slow: 0, large: 0, long: 0, check: 1 },
+        }
     }
 
     /// Records that a job has ended.
-    fn end(&mut self, JobPermit { slow, large, check }: JobPermit) {
+    fn end(&mut self, JobPermit { slow, large, long, check }: JobPermit) {
         self.slow_busy -= slow;
         self.large_busy -= large;
+        self.long_busy -= long;
         self.checks_busy -= check;
     }
 
-    /// Jobs that a thread could start now.
+    /// Jobs that a thread could start now: more only start a thread that soon ends.
     fn waiting(&self) -> usize {
         let large = self.slow.iter().filter(|job| is_large(job)).count();
         let startable = self.slow.len() - large + large.min(MAX_LARGE.saturating_sub(self.large_busy));
@@ -225,18 +273,11 @@ impl JobQueue {
     }
 }
 
-// === impl JobPermit ===
-
-impl JobPermit {
-    fn of(job: &Job) -> Self {
-        match job {
-            Job::Load(job) => Self { slow: job.is_slow.into(), large: is_large(job).into(), check: 0 },
-            Job::Check(_) => Self { slow: 0, large: 0, check: 1 },
-        }
-    }
+fn size(job: &LoadJob) -> u64 {
+    job.module.as_ref().map_or(0, ModuleFile::size)
 }
 
 /// Whether it is one of the jobs that [`MAX_LARGE`] bounds.
 fn is_large(job: &LoadJob) -> bool {
-    job.is_slow && job.size > SMALL_BYTES
+    job.is_slow && size(job) > SMALL_BYTES
 }
