@@ -8,7 +8,6 @@ mod switch_off;
 use std::{sync::Arc, time::Instant};
 
 use plimsoll_core::{Member, PolicyState};
-use plimsoll_system::FileStamp;
 
 pub(crate) use self::probation::Rollback;
 use self::sidecar_mode::SidecarMode;

@@ -281,3 +281,71 @@ fn size(job: &LoadJob) -> u64 {
 fn is_large(job: &LoadJob) -> bool {
     job.is_slow && size(job) > SMALL_BYTES
 }
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_system::FileStamp;
+
+    use super::*;
+    use crate::scan::{File, PolicyId, Scan, Sources};
+
+    fn module(name: &str) -> ModuleFile {
+        ModuleFile { file: File { group: "".into(), name: name.into() }, stamp: FileStamp::Other }
+    }
+
+    fn job(name: &str, of: &str, is_slow: bool) -> LoadJob {
+        LoadJob {
+            id: PolicyId { group: "".into(), name: name.into() },
+            number: 0,
+            version: 1,
+            sources: Sources::default(),
+            scan: Arc::new(Scan::default()),
+            current: None,
+            refused: vec![],
+            may_restore: false,
+            is_slow,
+            is_retry: false,
+            module: Some(module(of)),
+        }
+    }
+
+    /// Starts jobs until none may start, and returns the names of their policies.
+    fn started(queue: &mut JobQueue) -> Vec<String> {
+        std::iter::from_fn(|| queue.next_load_named()).collect()
+    }
+
+    impl JobQueue {
+        fn next_load_named(&mut self) -> Option<String> {
+            match self.next()?.0 {
+                Job::Load(job) => Some(job.id.name.to_string()),
+                Job::Check(_) => None,
+            }
+        }
+    }
+
+    #[test]
+    fn policies_of_a_module_that_took_long_come_last_and_two_at_a_time() {
+        for is_slow in [false, true] {
+            let mut queue = JobQueue::default();
+            for name in ["a", "b", "c"] {
+                queue.insert(Job::Load(job(name, "long.wasm", is_slow)));
+            }
+            queue.insert(Job::Load(job("other", "other.wasm", is_slow)));
+            queue.note_long(Some(module("long.wasm")));
+            assert_eq!(started(&mut queue), ["other", "a", "b"], "{is_slow}");
+            queue.end(JobPermit { slow: is_slow.into(), large: 0, long: 1, check: 0 });
+            assert_eq!(started(&mut queue), ["c"], "{is_slow}");
+        }
+    }
+
+    #[test]
+    fn a_module_with_another_content_is_another_one() {
+        let mut queue = JobQueue::default();
+        let old = ModuleFile { stamp: FileStamp::Dangling, ..module("long.wasm") };
+        queue.note_long(Some(old));
+        for name in ["a", "b", "c"] {
+            queue.insert(Job::Load(job(name, "long.wasm", false)));
+        }
+        assert_eq!(started(&mut queue), ["a", "b", "c"]);
+    }
+}

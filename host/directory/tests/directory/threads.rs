@@ -1,7 +1,5 @@
 //! A policy that takes long holds up no other.
 
-use std::time::{Duration, Instant};
-
 use plimsoll_core::{Mode, PolicyState};
 
 use crate::{
@@ -75,56 +73,4 @@ fn a_policy_that_is_removed_while_it_loads_does_not_come_back() {
     world.put("y.wasm", &good("v2"));
     watched.wait_for_tag("y", "v2");
     assert!(member(&watched.roster, "x").is_none());
-}
-
-/// Longer than a policy may take in `validate` and its trial before others go first.
-const LONG: Duration = Duration::from_millis(600);
-
-#[test]
-fn policies_of_a_module_that_takes_long_come_after_others() {
-    let world = World::new();
-    world.loader.hold_calls("held");
-    world.write("held.wasm", &good("held"));
-    for number in 0..40 {
-        world.write(&format!("held-{number}.yaml"), "module: held.wasm\n");
-    }
-    // A larger module, so that it would come last.
-    world.write("other.wasm", &good("other-and-larger"));
-    let mut watched = world.start(world.config());
-    wait_until(|| world.loader.calls_waiting() == 6);
-    let until = Instant::now() + LONG;
-    wait_until(|| Instant::now() >= until);
-    world.loader.let_calls_go("held");
-    watched.wait_for_tag("other", "other-and-larger");
-    let at = world.loader.loaded.lock().unwrap().iter().position(|tag| tag.starts_with("other"));
-    assert!(at.unwrap() <= 6, "{at:?}");
-    for number in 0..40 {
-        watched.wait_for_tag(&format!("held-{number}"), "held");
-    }
-}
-
-#[test]
-fn policies_in_force_whose_module_takes_long_now_come_after_others() {
-    let world = World::new();
-    world.write("held.wasm", &good("light"));
-    for number in 0..40 {
-        world.write(&format!("held-{number}.yaml"), "module: held.wasm\n");
-    }
-    world.write("other.wasm", &good("v1"));
-    let mut watched = world.start(world.config());
-    for number in 0..40 {
-        watched.wait_for_tag(&format!("held-{number}"), "light");
-    }
-    watched.wait_for_tag("other", "v1");
-    world.loader.hold_calls("held");
-    world.put("held.wasm", &good("held"));
-    wait_until(|| world.loader.calls_waiting() == 8);
-    world.put("other.wasm", &good("v2"));
-    let until = Instant::now() + LONG;
-    wait_until(|| Instant::now() >= until);
-    world.loader.let_calls_go("held");
-    watched.wait_for_tag("other", "v2");
-    let loaded = world.loader.loaded.lock().unwrap().clone();
-    let at = loaded.iter().filter(|tag| *tag != "light").position(|tag| tag == "v2");
-    assert!(at.unwrap() < 20, "{loaded:?}");
 }
