@@ -46,7 +46,7 @@ const MAX_IDLE: usize = 1;
 
 /// Work that calls guests or waits for files, which the thread that decides must not do.
 pub(crate) enum Job {
-    Load(LoadJob),
+    Load(Box<LoadJob>),
     Check(RollbackCheck),
 }
 
@@ -71,10 +71,10 @@ struct SharedQueue {
 #[derive(Default)]
 struct JobQueue {
     /// Jobs of policies that are in force and have not failed before.
-    urgent: VecDeque<LoadJob>,
+    urgent: VecDeque<Box<LoadJob>>,
     /// Jobs that were refused before come last, and of the others small ones first: many large modules that are
     /// refused must not delay the small ones, which are most.
-    slow: VecDeque<LoadJob>,
+    slow: VecDeque<Box<LoadJob>>,
     checks: VecDeque<RollbackCheck>,
     long_modules: HashSet<ModuleFile>,
     threads: usize,
@@ -171,7 +171,7 @@ impl SharedQueue {
         let outcome = match job {
             Job::Load(job) => {
                 let (failed, module) = (LoadOutcome::failed(&job), job.module.clone());
-                let outcome = catch_unwind(AssertUnwindSafe(|| self.context.carry_out(job))).unwrap_or(failed);
+                let outcome = catch_unwind(AssertUnwindSafe(|| self.context.carry_out(*job))).unwrap_or(failed);
                 if outcome.time.without_loader > LONG {
                     self.queue.lock().note_long(module);
                 }
@@ -218,12 +218,12 @@ impl JobQueue {
         if self.checks_busy < MAX_CHECKS { self.checks.pop_front() } else { None }
     }
 
-    fn next_load(&mut self) -> Option<LoadJob> {
+    fn next_load(&mut self) -> Option<Box<LoadJob>> {
         self.start_load(false).or_else(|| if self.long_busy < MAX_LONG { self.start_load(true) } else { None })
     }
 
     /// Takes the first job, in the order of the queues, whose module is a long one or not.
-    fn start_load(&mut self, is_long: bool) -> Option<LoadJob> {
+    fn start_load(&mut self, is_long: bool) -> Option<Box<LoadJob>> {
         if let Some(at) = self.urgent.iter().position(|job| self.is_long(job) == is_long) {
             return self.urgent.remove(at);
         }
@@ -293,8 +293,8 @@ mod tests {
         ModuleFile { file: File { group: "".into(), name: name.into() }, stamp: FileStamp::Other }
     }
 
-    fn job(name: &str, of: &str, is_slow: bool) -> LoadJob {
-        LoadJob {
+    fn job(name: &str, of: &str, is_slow: bool) -> Box<LoadJob> {
+        Box::new(LoadJob {
             id: PolicyId { group: "".into(), name: name.into() },
             number: 0,
             version: 1,
@@ -306,7 +306,7 @@ mod tests {
             is_slow,
             is_retry: false,
             module: Some(module(of)),
-        }
+        })
     }
 
     /// Starts jobs until none may start, and returns the names of their policies.

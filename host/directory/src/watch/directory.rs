@@ -105,7 +105,7 @@ impl Directory {
         let jobs = self.table.refresh(&self.scan, &Immediately);
         let mut under_way = jobs.len();
         for job in jobs {
-            self.worker_pool.submit(Job::Load(job), &self.sender);
+            self.worker_pool.submit(Job::Load(Box::new(job)), &self.sender);
         }
         while under_way > 0 {
             // The channel stays open: this has a sender of its own.

@@ -169,7 +169,7 @@ impl<F: FnMut(RosterUpdate)> ScanLoop<F> {
             self.publish_at = now + BATCH_WINDOW;
         }
         for job in jobs {
-            self.pool.submit(Job::Load(job), &self.sender);
+            self.pool.submit(Job::Load(Box::new(job)), &self.sender);
         }
     }
 
