@@ -78,10 +78,14 @@ fn a_component_is_made_without_an_sdk_as_the_page_says() {
     contains(&refused.printed, &["zone.wasm: REFUSED, it uses asynchronous functions"]);
 
     page.write("wit/policy.wit");
-    let script = page.file("zone.js").to_owned() + "\nexport const validate = { validate() {} };\n";
+    let script = format!("{}\n{}", page.file("zone.js"), page.file("settings"));
     fs::write(page.folder().join("zone.js"), script).unwrap();
     let printed = page.follow(page.commands("A world of several verbs"), &[]);
-    contains(&printed, &["  verbs    filter, validate\n"]);
+    contains(&printed, &["zone.wasm: accepted\n", "  verbs    filter, validate\n"]);
+    fs::write(page.folder().join("zone.yaml"), "settings: {zone: a}\n").unwrap();
+    let refused = page.run("plimsoll check zone.wasm", &[]);
+    assert!(!refused.succeeded);
+    contains(&refused.printed, &["zone has no settings"]);
 }
 
 #[test]
