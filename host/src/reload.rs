@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use plimsoll_core::{Gateway, Member, Mode, PolicyState, Roster};
+use plimsoll_core::{Failure, Gateway, Member, Mode, PolicyState, Roster};
 use plimsoll_directory::{PolicyChange, RosterUpdate};
 use tracing::{error, info, warn};
 
@@ -168,8 +168,11 @@ fn log_change(change: &PolicyChange) {
         PolicyChange::Problem { id, error, kept: true } => {
             error!(name = id, error, "the policy directory has a problem: the policies that are in force stay");
         }
-        PolicyChange::Problem { id, error, kept: false } => {
+        PolicyChange::Problem { id, error, kept: false } if id == Failure::DIRECTORY => {
             error!(name = id, error, "the policy directory has a problem: no policy of it is in force");
+        }
+        PolicyChange::Problem { id, error, kept: false } => {
+            error!(name = id, error, "the policy directory has a problem: nothing of this name is in force; other policies are not affected");
         }
         PolicyChange::Ignored { id, why } => warn!(file = id, "a file of the policy directory is ignored: {why}"),
         PolicyChange::Cleared { id, error } => info!(name = id, error, "this problem of the directory is over"),

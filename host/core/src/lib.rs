@@ -103,7 +103,7 @@ pub use read::{CandidateRead, Grouping, NodeRead, PlacedRead, PodRead, Read, Rea
 pub use real::Real;
 pub use request::{Origin, PodId, RequestId};
 pub use roster::{Failure, Group, Member, PolicyState, Roster};
-pub use secrets::{Secrets, looks_secret, quotable, redacting, shown_settings};
+pub use secrets::{Secrets, looks_secret, quotable, redacting, secret_settings, shown_settings};
 pub use selector::Selector;
 pub use sender::Sender;
 pub use slots::{Slot, Slots};

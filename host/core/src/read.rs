@@ -103,6 +103,16 @@ impl<'a> Read<'a> {
         matches!(self.scope(), ReadScope::Cluster(attribute) if !attribute.is_of_facts())
     }
 
+    /// Whether its value is a yes or a no.
+    pub(crate) fn is_flag(self) -> bool {
+        match self.scope() {
+            ReadScope::Request(attribute) | ReadScope::Cluster(attribute) | ReadScope::Node(_, attribute) => {
+                attribute.is_flag()
+            }
+            ReadScope::Constant | ReadScope::Whole => false,
+        }
+    }
+
     /// The source of facts that it reads.
     pub(crate) fn fact_source(self) -> Option<&'a str> {
         match self {
@@ -127,6 +137,21 @@ impl<'a> Read<'a> {
             Self::FactsNodeNumber { node, .. } => Read::FactsNodeNumber { node, source },
             other => other,
         }
+    }
+}
+
+// === impl ReadAttribute ===
+
+impl<T> ReadAttribute<T> {
+    /// Whether its value is a yes or a no.
+    pub(crate) const fn is_flag(&self) -> bool {
+        matches!(
+            self,
+            Self::Pod(PodRead::NamespaceKnown)
+                | Self::Node(NodeRead::Unschedulable)
+                | Self::PlacedKnown
+                | Self::ClusterAtLeast { .. }
+        )
     }
 }
 
@@ -156,5 +181,29 @@ impl<'v> Value<'v> {
     /// Yes or no.
     pub fn flag(flag: bool) -> Self {
         Self::Number(i64::from(flag))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each function of the contract whose result is a bool, so that a new one is not shown as 0 or 1.
+    #[test]
+    fn the_reads_that_the_contract_answers_with_yes_or_no_are_flags() {
+        let contract = include_str!("../../../plugin-sdk/wit/v0.1.0/policy.wit");
+        let is_flag = |line: &&str| line.contains("func(") && line.contains("bool");
+        let names: Vec<&str> = contract.lines().filter(is_flag).filter_map(|line| line.trim().split(':').next()).collect();
+        assert_eq!(names, ["namespace-known", "unschedulable", "known", "at-least"]);
+        let selector = Selector { namespace: None, label: None, annotation: None, node_label: None };
+        for read in [
+            Read::Pod(PodRead::NamespaceKnown),
+            Read::Node(0, NodeRead::Unschedulable),
+            Read::PlacedKnown(0),
+            Read::ClusterAtLeast { selector, n: 1 },
+        ] {
+            assert!(read.is_flag(), "{read}");
+        }
+        assert!(!Read::PlacedCount(0).is_flag());
     }
 }

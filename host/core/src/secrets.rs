@@ -80,6 +80,32 @@ pub fn shown_settings(settings: &str) -> String {
     settings.to_string()
 }
 
+/// The settings (JSON) that are not shown, by their paths: `pools[0].apiKey`.
+pub fn secret_settings(settings: &str) -> Vec<String> {
+    let (Ok(all), Ok(shown)) = (serde_json::from_str(settings), serde_json::from_str(&shown_settings(settings))) else {
+        return vec![];
+    };
+    let mut paths = Vec::new();
+    differing("", &all, &shown, &mut paths);
+    paths
+}
+
+/// Adds the paths at which two settings differ; where the name of a field does, that of its object.
+fn differing(path: &str, all: &Value, shown: &Value, paths: &mut Vec<String>) {
+    match (all, shown) {
+        (Value::Object(all), Value::Object(shown)) if all.keys().all(|key| shown.contains_key(key)) => {
+            let dot = if path.is_empty() { "" } else { "." };
+            all.iter().for_each(|(key, value)| differing(&format!("{path}{dot}{key}"), value, &shown[key], paths));
+        }
+        (Value::Array(all), Value::Array(shown)) => {
+            let pairs = all.iter().zip(shown).enumerate();
+            pairs.for_each(|(at, (value, shown))| differing(&format!("{path}[{at}]"), value, shown, paths));
+        }
+        _ if all != shown => paths.push(path.to_owned()),
+        _ => {}
+    }
+}
+
 /// Whether a text has a secret in it by its form.
 pub fn looks_secret(text: &str) -> bool {
     !secrets_in(text).is_empty()

@@ -1,6 +1,7 @@
 //! `plimsoll check`: describes a policy file, or says why it is refused.
 
 mod imports;
+mod notes;
 mod purity;
 mod report;
 mod target;
@@ -13,7 +14,7 @@ use std::{
 };
 
 use anyhow::Result;
-use plimsoll_core::{SidecarFacts, Verb};
+use plimsoll_core::{Mode, SidecarFacts, Verb};
 use plimsoll_directory::{FactPool, PolicyFiles};
 use plimsoll_wasm::WasmLoader;
 use serde_json::{Value, json};
@@ -67,29 +68,48 @@ fn inspect(
 ) -> Result<CheckReport> {
     let bytes = plimsoll_directory::module_bytes(&module)?;
     let mut inspection = loader.inspect_named(&module.display().to_string(), &bytes)?;
-    let (callee, sidecar_facts) = match &sidecar {
-        None => (Callee::alone(inspection.policy.clone()), SidecarFacts::from([])),
-        Some(path) => {
-            let member = plimsoll_directory::load_one(&module, Some(path), loader, facts)?;
-            (Callee::of(&member), member.sidecar_facts)
-        }
-    };
+    let member = sidecar.as_ref().map(|path| plimsoll_directory::load_one(&module, Some(path), loader, facts));
+    let member = member.transpose()?;
+    let callee = member.as_ref().map_or_else(|| Callee::alone(inspection.policy.clone()), Callee::of);
     // The sidecar of a program names its verbs, and any may say that the filter counts no pods.
     inspection.verbs = callee.policy.verbs();
     inspection.policy = Arc::clone(&callee.policy);
-    let mut report =
-        CheckReport { sidecar, inspection, not_called: None, calls: vec![], purity: None, _facts: sidecar_facts };
+    let notes = member.as_ref().map(notes::of).unwrap_or_default();
+    let is_off = member.as_ref().is_some_and(|member| member.config.mode == Mode::Off);
+    let sidecar_facts = member.map_or_else(|| SidecarFacts::from([]), |member| member.sidecar_facts);
+    let mut report = CheckReport {
+        sidecar,
+        inspection,
+        not_called: None,
+        is_off,
+        calls: vec![],
+        purity: None,
+        notes,
+        _facts: sidecar_facts,
+    };
+    try_out(&mut report, &callee, purity);
+    Ok(report)
+}
+
+/// Calls the policy, if it accepts its settings. One that is switched off may have any: nobody asks it.
+fn try_out(report: &mut CheckReport, callee: &Callee, purity: bool) {
     match callee.validate() {
         Err(fault) => report.calls.push((Verb::Validate, Err(fault))),
-        // With a sidecar it was refused above.
+        Ok(Err(why)) if report.is_off => {
+            report.not_called = Some(format!("its mode is off, and in another mode its settings are refused: {why}"));
+        }
+        // With a sidecar of another mode it was refused before.
         Ok(Err(why)) => report.not_called = Some(format!("it needs settings, and has no sidecar: {why}")),
         Ok(Ok(())) => {
             report.calls = callee.call_times();
             report.calls.extend(callee.trial_faults().into_iter().map(|(verb, fault)| (verb, Err(fault))));
-            report.purity = purity.then(|| Purity::of(&callee));
+            report.purity = purity.then(|| Purity::of(callee));
         }
     }
-    Ok(report)
+    if let Some(why) = report.refusal().filter(|_| report.is_off) {
+        (report.calls, report.purity) = (vec![], None);
+        report.not_called = Some(format!("its mode is off, and in another mode it is refused: {why}"));
+    }
 }
 
 // === impl CheckedPolicy ===
@@ -108,7 +128,10 @@ impl CheckedPolicy {
         match &self.report {
             Err(_) if self.is_ignored && !self.is_strict => None,
             Err(error) => Some(without_name(&format!("{error:#}"), &self.name)),
-            Ok(report) => report.refusal().or_else(|| report.not_called.clone().filter(|_| self.is_strict)),
+            Ok(report) => {
+                let is_refused = self.is_strict && !report.is_off;
+                report.refusal().or_else(|| report.not_called.clone().filter(|_| is_refused))
+            }
         }
     }
 

@@ -39,7 +39,8 @@ impl OfflineGateway {
     /// The policies of a directory, and the cluster that was named.
     ///
     /// # Errors
-    /// If a policy cannot be loaded, or the cluster cannot be read.
+    /// If no policy can be loaded, or the cluster cannot be read. Policies that cannot be loaded beside others are left
+    /// out, with a remark.
     pub(super) fn open(
         policies: &Path,
         cluster: &ClusterArgs,
@@ -55,10 +56,13 @@ impl OfflineGateway {
             gateway.set_facts(&plimsoll_cluster::read_facts(file)?);
         }
         gateway.set_cluster(Arc::clone(&cluster));
-        let roster = load_all(policies, engine, output)?;
+        let roster = load(policies, engine, output)?;
         if roster.members().next().is_none() {
+            refuse_failures(&roster)?;
             bail!("{} holds no policies: expected .wasm files", policies.display());
         }
+        // A gateway would not stop for them either: the last good version goes on, or the policy's `onError` decides.
+        roster.failures().iter().for_each(|failure| output::remark(&text_of(failure)));
         gateway.set_roster(roster);
         Ok(Self { gateway, cluster, origin, facts_snapshot })
     }
@@ -110,6 +114,13 @@ impl OfflineGateway {
         (!others.is_empty()).then(|| format!("policies of other groups are not asked: {groups} (--group)"))
     }
 
+    /// The policies of a group that are left out because they cannot be loaded, by name, and why.
+    pub(super) fn left_out(&self, group: &str) -> Vec<(String, String)> {
+        let roster = self.gateway.roster();
+        let of_group = roster.failures().iter().filter(|failure| &*failure.group == group && !failure.is_of_directory());
+        of_group.map(|failure| (failure.id().to_string(), failure.error.clone())).collect()
+    }
+
     /// Hides this pod if it is already placed, so that it does not count against itself.
     pub(super) fn hide(&mut self, pod: &Pod) {
         if let Some(without) = self.cluster.without(pod) {
@@ -119,21 +130,22 @@ impl OfflineGateway {
     }
 }
 
+fn text_of(failure: &Failure) -> String {
+    if failure.is_of_directory() {
+        failure.to_string()
+    } else {
+        format!("policy {} cannot be loaded: {}", failure.id(), failure.error)
+    }
+}
+
 /// Fails if any policy cannot be loaded; names each of them.
 fn refuse_failures(roster: &Roster) -> Result<()> {
-    let text = |failure: &Failure| {
-        if failure.is_of_directory() {
-            failure.to_string()
-        } else {
-            format!("policy {} cannot be loaded: {}", failure.id(), failure.error)
-        }
-    };
     match roster.failures() {
         [] => Ok(()),
-        [failure] => bail!("{}", text(failure)),
+        [failure] => bail!("{}", text_of(failure)),
         failures => {
             for failure in failures {
-                output::remark(&text(failure));
+                output::remark(&text_of(failure));
             }
             bail!("{} policies cannot be loaded", failures.len())
         }
@@ -146,11 +158,20 @@ fn populated(roster: &Roster) -> impl Iterator<Item = &str> {
 }
 
 /// Loads every policy of a directory, which may be empty.
+///
+/// # Errors
+/// If one cannot be loaded.
 pub(super) fn load_all(policies: &Path, engine: &EngineArgs, output: OutputFormat) -> Result<Arc<Roster>> {
+    let roster = load(policies, engine, output)?;
+    refuse_failures(&roster)?;
+    Ok(roster)
+}
+
+/// The same, without those that cannot be loaded.
+fn load(policies: &Path, engine: &EngineArgs, output: OutputFormat) -> Result<Arc<Roster>> {
     let loader = Arc::new(engine::loader_of_command(engine, output == OutputFormat::Text)?);
     let directory = DirectoryConfig { allow_empty: true, ..DirectoryConfig::new(policies.to_owned()) };
     let (_, RosterUpdate { roster, .. }) = Directory::open(directory, loader)?;
-    refuse_failures(&roster)?;
     Ok(roster)
 }
 

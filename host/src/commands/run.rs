@@ -6,6 +6,7 @@ use std::{borrow::Cow, collections::BTreeSet, process::ExitCode, sync::Arc};
 
 use anyhow::{Result, bail};
 use plimsoll_core::{Explanation, Nodes, Pod, Query, ScoreScale};
+use serde_json::json;
 
 use super::offline::OfflineGateway;
 use crate::{
@@ -35,9 +36,11 @@ pub(super) fn run(RunArgs { nodes, explain, fine_scores, rows, ask: args }: &Run
         .collect::<Result<Vec<(&str, Explanation)>>>()?;
     let binds: Vec<_> =
         explanations.iter().filter_map(|(node, explanation)| Some((*node, explanation.bind.as_ref()?))).collect();
+    let left_out = offline.left_out(&args.group);
     match args.output {
         OutputFormat::Text => {
             let mut text = offline.origin.as_line() + &report.as_text(*rows, &binds);
+            text.extend(left_out.iter().map(|(policy, _)| format!("policy {policy} is left out: it cannot be loaded\n")));
             text.extend(offline.other_groups(&args.group).map(|remark| format!("{remark}\n")));
             if *explain {
                 let as_text = |(node, it): &(&str, Explanation)| format!("\n{}", explanation::as_text(&pod, node, it));
@@ -49,6 +52,7 @@ pub(super) fn run(RunArgs { nodes, explain, fine_scores, rows, ask: args }: &Run
             let mut json = report.as_json(&binds);
             json["cluster"] = offline.origin.as_json();
             json["group"] = args.group.as_str().into();
+            json["leftOut"] = left_out.iter().map(|(policy, error)| json!({"policy": policy, "error": error})).collect();
             if *explain {
                 let as_json = |(node, it): &(&str, Explanation)| explanation::as_json(&pod, node, it);
                 json["explanations"] = explanations.iter().map(as_json).collect();
@@ -56,7 +60,7 @@ pub(super) fn run(RunArgs { nodes, explain, fine_scores, rows, ask: args }: &Run
             output::print(&format!("{json:#}\n"))?;
         }
     }
-    Ok(if report.is_decided() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(if report.is_decided() && left_out.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
 /// The scale of the scores of a group, by the flag `--fine-scores`.

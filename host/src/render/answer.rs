@@ -74,6 +74,7 @@ pub(crate) fn bind_json(bind: &DryBind) -> Value {
 pub(crate) fn value_json(value: &Shown) -> Value {
     match value {
         Shown::Absent => Value::Null,
+        Shown::Flag(flag) => json!(flag),
         Shown::Number(number) => json!(number),
         Shown::Real(real) => json!(real.get()),
         Shown::Text(text) => json!(text),

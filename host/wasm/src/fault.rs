@@ -11,6 +11,9 @@ pub(crate) const MAX_DETAIL_BYTES: usize = 512;
 /// Maximum functions of a backtrace in a fault's text.
 const NAMED_FRAMES: usize = 3;
 
+/// What Go's runtime says in a module that was built without `-buildmode=c-shared`.
+const GO_COMMAND: &str = "wasmexport function called before runtime initialization";
+
 /// The phase of the guest's execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
@@ -28,6 +31,9 @@ pub(crate) fn classify(error: &wasmtime::Error, state: &StoreData, phase: Phase)
     let mut detail = one_line(&text).into_owned();
     if let Some(frames) = frames(error).filter(|_| kind != FaultKind::Panic) {
         detail.push_str(&frames);
+    }
+    if detail.contains(GO_COMMAND) {
+        detail.push_str("; it was built as a command: build it with -buildmode=c-shared");
     }
     match phase {
         Phase::Start => detail.push_str("; it was starting"),

@@ -57,8 +57,8 @@ macro_rules! for_each_hostile {
             invalid_reason: wat, Filter, Fault(Output, "utf-8");
             log_flood: wat, Filter, Fault(Timeout, "is over");
             megabyte_reason: wat, Filter, Fault(Output, "a reason of 983040 bytes; at most 1024 are allowed");
-            memory_at_start: wat, Filter, Fault(Memory, "128 MiB was refused; all together may have 64 MiB");
-            memory_bomb: wat, Filter, Fault(Memory, "was refused; all together may have 64 MiB");
+            memory_at_start: wat, Filter, Fault(Memory, "128 MiB was refused: its limit is 64 MiB");
+            memory_bomb: wat, Filter, Fault(Memory, "was refused: its limit is 64 MiB");
             no_verb: wat, Filter, Refused("it exports no verb; expected at least one of filter, score");
             not_wasm: raw, Filter, Refused("this is not WebAssembly: a module starts with the bytes 00 61 73 6d");
             output_flood: wat, Filter, Fault(Timeout, "is over");
@@ -80,7 +80,7 @@ macro_rules! for_each_hostile {
             trap_after_read: wat, Filter, Fault(Trap, "unreachable");
             trap_in_verb: wat, Filter, Fault(Trap, "integer divide by zero, in share; it was asked about n3");
             truncated: half, Filter, Refused("is the file complete?");
-            two_memories: wat, Score, Fault(Memory, "was refused; all together may have 64 MiB");
+            two_memories: wat, Score, Fault(Memory, "was refused: its limit is 64 MiB");
             unknown_function: wat, Filter, Refused("env");
             unknown_import: wat, Filter, Refused("it imports acme:database/rows@1.0.0, wasi:cli/environment@0.4.0; a policy may import");
             unknown_verb: wat, Filter, Refused("it exports plimsoll:policy/bless@0.1.0, which is no verb");

@@ -115,6 +115,11 @@ impl Attribute {
         Self { of, image: None }
     }
 
+    /// Whether its value is a yes or a no.
+    pub(super) fn is_flag(&self) -> bool {
+        matches!(&self.of, AttributeOf::Read(read) if read.is_flag())
+    }
+
     /// The attribute of a node that is read; none for a read of something else.
     pub(super) fn of_node(read: Read<'_>) -> Option<Self> {
         if let ReadScope::Node(_, attribute) = read.scope() { Some(Self::of(attribute)) } else { None }

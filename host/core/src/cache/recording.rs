@@ -12,7 +12,7 @@ use parking_lot::{Mutex, MutexGuard};
 use plimsoll_decision_cache::{HeapSize, ReadLog, SharedLog};
 
 use super::attribute::{Attribute, AttributeRef};
-use crate::{Read, ReadError, Secrets, Shown, Value, excerpt, read::ReadScope, shown_settings};
+use crate::{FactAccess, Read, ReadError, Secrets, Shown, Value, excerpt, read::ReadScope, shown_settings};
 
 /// Maximum reads with their values.
 const MAX_LINES: usize = 1_000;
@@ -91,11 +91,14 @@ impl Recording {
         recording
     }
 
-    /// The same, without secrets of these settings (JSON), which a policy may use as keys.
-    pub(crate) fn take_shown_lines(&self, settings: &str) -> Vec<ReadLine> {
+    /// The same in words of the policy, without secrets of its settings (JSON), which it may use as keys.
+    pub(crate) fn take_shown_lines(&self, settings: &str, facts: Option<&FactAccess>) -> Vec<ReadLine> {
         let secrets = Secrets::of(settings);
         let mut lines = self.take_lines();
         for line in &mut lines {
+            if let Some(Cow::Owned(own)) = facts.map(|facts| facts.in_words_of_policy(&line.read)) {
+                line.read = own;
+            }
             if let Cow::Owned(hidden) = secrets.hide(&line.read) {
                 line.read = hidden;
             }
@@ -139,7 +142,7 @@ impl Recording {
                 ReadScope::Node(node, _) if position != Some(node) => name(node).cloned(),
                 _ => None,
             };
-            let value = Shown::of_answer(&for_people(read, answer));
+            let value = Shown::of_answer(*read, &for_people(read, answer));
             let read = excerpt(&read.to_string(), MAX_READ_BYTES);
             lines.push(ReadLine { read, value, other, is_of_others });
         }
@@ -225,6 +228,18 @@ fn for_people<'v>(read: &Read<'_>, answer: &Result<Value<'v>, ReadError>) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::NodeRead;
+
+    #[test]
+    fn a_yes_or_no_is_shown_as_such() {
+        let recording = Recording::with_lines();
+        for answer in [true, false] {
+            recording.record(&Read::Node(0, NodeRead::Unschedulable), &Ok(Value::flag(answer)), |_| None);
+        }
+        let shown: Vec<Shown> = recording.take_lines().into_iter().map(|line| line.value).collect();
+        assert_eq!(shown, [Shown::Flag(true), Shown::Flag(false)]);
+        assert_eq!(shown[0].to_string(), "true");
+    }
 
     #[test]
     fn the_values_of_all_lines_are_bounded_and_each_read_is_listed() {

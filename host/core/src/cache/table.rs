@@ -5,7 +5,7 @@ use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
 use plimsoll_decision_cache::{Answer, AnswerCache, Branch, DecisionTree, Fingerprint};
 
 use super::{attribute::Attribute, source::ViewSource};
-use crate::{Cluster, Secrets, Shown, SurveyAnswer, View, excerpt};
+use crate::{Cluster, FactAccess, Secrets, Shown, SurveyAnswer, View, excerpt};
 
 /// The most rows of a table.
 const MAX_ROWS: usize = 1_000;
@@ -71,10 +71,13 @@ impl DecisionTable {
         table
     }
 
-    /// The table without secrets of these settings (JSON), which a policy may use as keys.
-    pub(crate) fn without_secrets(mut self, settings: &str) -> Self {
+    /// The table in words of the policy, without secrets of its settings (JSON), which it may use as keys.
+    pub(crate) fn as_shown(mut self, settings: &str, facts: &FactAccess) -> Self {
         let secrets = Secrets::of(settings);
         for condition in self.rows.iter_mut().flat_map(|row| &mut row.conditions) {
+            if let Cow::Owned(own) = facts.in_words_of_policy(&condition.read) {
+                condition.read = own.into();
+            }
             if let Cow::Owned(hidden) = secrets.hide(&condition.read) {
                 condition.read = hidden.into();
             }
@@ -140,7 +143,7 @@ fn in_words<A: Answer + Into<SurveyAnswer>>(
 fn shown(attribute: &Attribute, fingerprint: Fingerprint, value: Option<Shown>) -> Shown {
     match fingerprint.as_number() {
         Some(number) if attribute.is_record() => Shown::Note(format!("record {number}").into()),
-        Some(number) => Shown::Number(number),
+        Some(number) => Shown::of_number(number, attribute.is_flag()),
         None if fingerprint == Fingerprint::ABSENT => Shown::Absent,
         None => value.unwrap_or_else(|| Shown::Note("a value that no node has now".into())),
     }
@@ -165,6 +168,15 @@ fn merged(read: Arc<str>, branches: Vec<(Shown, Tree)>) -> Tree {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{NodeRead, Read, Value};
+
+    #[test]
+    fn a_condition_on_a_yes_or_no_names_it() {
+        let attribute = Attribute::of_node(Read::Node(0, NodeRead::Unschedulable)).unwrap();
+        assert_eq!(shown(&attribute, Fingerprint::of_number(1), None), Shown::Flag(true));
+        let attribute = Attribute::of_node(Read::PlacedCount(0)).unwrap();
+        assert_eq!(shown(&attribute, Fingerprint::of_number(1), None), Shown::of(&Value::Number(1), 9));
+    }
 
     #[test]
     fn a_table_says_how_many_rows_it_does_not_list() {

@@ -1,6 +1,6 @@
 //! Which facts one policy may read, and what their absence means.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use super::FactSource;
 
@@ -82,8 +82,37 @@ impl FactAccess {
         self.names.iter().map(|(alias, global)| (alias.as_ref(), global.as_ref()))
     }
 
+    /// A read in words, with the policy's name for its source in place of the name among all facts.
+    pub(crate) fn in_words_of_policy<'t>(&self, read: &'t str) -> Cow<'t, str> {
+        let Some(rest) = read.strip_prefix("facts.") else { return Cow::Borrowed(read) };
+        let own = self.names.iter().find_map(|(alias, global)| {
+            let (function, arguments) = rest.split_once(&format!("({global:?}"))?;
+            (!function.contains('(')).then(|| format!("facts.{function}({alias:?}{arguments}"))
+        });
+        own.map_or(Cow::Borrowed(read), Cow::Owned)
+    }
+
     /// The name among all facts of a source that the policy names; none if it may not read it.
     pub(crate) fn global_name(&self, alias: &str) -> Option<&str> {
         self.names.get(alias).map(AsRef::as_ref)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_has_the_policys_name_for_its_source() {
+        let names = [("prices", "file:p.csv@01"), ("load", "load")];
+        let access = FactAccess::new(names, AbsentFacts::Default);
+        for (read, expected) in [
+            ("facts.node-number(\"file:p.csv@01\")", "facts.node-number(\"prices\")"),
+            ("facts.text(\"file:p.csv@01\", \"a\")", "facts.text(\"prices\", \"a\")"),
+            ("facts.text(\"load\", \"(\\\"file:p.csv@01\\\")\")", "facts.text(\"load\", \"(\\\"file:p.csv@01\\\")\")"),
+            ("node.label(\"file:p.csv@01\")", "node.label(\"file:p.csv@01\")"),
+        ] {
+            assert_eq!(access.in_words_of_policy(read), expected);
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use plimsoll_decision_cache::HeapSize;
 
-use super::{Grouping, ReadError, Value};
+use super::{Grouping, Read, ReadError, Value};
 use crate::{Real, Taint};
 
 /// The most characters of a text that a line for people has.
@@ -18,6 +18,8 @@ const MAX_ITEMS: usize = 20;
 pub enum Shown {
     /// There is none.
     Absent,
+    /// Yes or no.
+    Flag(bool),
     /// A count, quantity, priority, size or time.
     Number(i64),
     /// A number with a fraction.
@@ -64,11 +66,17 @@ impl Shown {
     }
 
     /// The result of a read, or the reason why it has none.
-    pub(crate) fn of_answer(answer: &Result<Value<'_>, ReadError>) -> Self {
+    pub(crate) fn of_answer(read: Read<'_>, answer: &Result<Value<'_>, ReadError>) -> Self {
         match answer {
+            Ok(Value::Number(number)) => Self::of_number(*number, read.is_flag()),
             Ok(value) => Self::of(value, Self::FULL),
             Err(error) => Self::Note(error.to_string().into()),
         }
+    }
+
+    /// A number, or the yes or no that it stands for.
+    pub(crate) const fn of_number(number: i64, is_flag: bool) -> Self {
+        if is_flag { Self::Flag(number != 0) } else { Self::Number(number) }
     }
 
     fn text(text: &str, longest: usize) -> Self {
@@ -80,7 +88,7 @@ impl Shown {
 impl HeapSize for Shown {
     fn heap_size(&self) -> usize {
         match self {
-            Self::Absent | Self::Number(_) | Self::Real(_) => 0,
+            Self::Absent | Self::Flag(_) | Self::Number(_) | Self::Real(_) => 0,
             Self::Text(text) | Self::Note(text) => text.len(),
             Self::List(items) | Self::Grouping(_, items) => {
                 items.iter().map(|item| size_of::<Self>() + item.heap_size()).sum()
@@ -94,6 +102,7 @@ impl fmt::Display for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Absent => f.write_str("none"),
+            Self::Flag(flag) => write!(f, "{flag}"),
             Self::Number(number) => write!(f, "{number}"),
             Self::Real(real) => write!(f, "{real}"),
             Self::Text(text) => match text.char_indices().nth(LINE) {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::shape::{is_secret_name, secrets_in};
+use super::shape::{is_secret_name, may_name_label_key, secrets_in};
 
 /// Fields whose value is the name of another field's value, as in `{"name": "password", "value": "x"}`.
 const NAME_FIELDS: [&str; 12] =
@@ -68,7 +68,11 @@ fn visit_fields(fields: &mut Map<String, Value>, is_secret: bool, found: &mut im
     let by_other_field = |key: &str| is_pair && fields.iter().any(|field| field.0 != key && names_secret(field));
     let label_keys: Vec<String> = fields
         .iter()
-        .filter(|(key, field)| key.eq_ignore_ascii_case("key") && is_label_key(field) && !by_other_field(key))
+        .filter(|(key, field)| {
+            let is_of_label = key.eq_ignore_ascii_case("key") && is_label_key(field)
+                || may_name_label_key(key) && (is_label_key(field) || is_bare_label_key(field));
+            is_of_label && !by_other_field(key)
+        })
         .map(|(key, _)| key.clone())
         .collect();
     for (key, field) in fields {
@@ -99,6 +103,13 @@ fn is_label_key(value: &Value) -> bool {
         name.len() <= MAX_LABEL_NAME_BYTES && has_ends && name.bytes().all(is_fit)
     };
     domain.len() <= MAX_LABEL_DOMAIN_BYTES && domain.split('.').all(is_part) && ends_in_letters(domain) && is_name(name)
+}
+
+/// Whether it may be the key of a label without a domain: words of lower-case letters. With a digit or a capital it could
+/// be a token.
+fn is_bare_label_key(value: &Value) -> bool {
+    let is_word = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase());
+    value.as_str().is_some_and(|text| text.len() <= MAX_LABEL_NAME_BYTES && text.split(['-', '_', '.']).all(is_word))
 }
 
 fn visit_items(items: &mut [Value], is_secret: bool, found: &mut impl FnMut(&mut Value, bool)) {

@@ -30,6 +30,14 @@ const WORDS: [&str; 9] = ["pass", "pw", "pin", "sig", "sas", "dsn", "jwt", "otp"
 /// Names of Kubernetes' own keys, which are no secrets.
 const KUBERNETES_KEYS: [&str; 4] = ["labelkey", "annotationkey", "topologykey", "taintkey"];
 
+/// Words before `key` in the names of keys that open or sign something.
+const SECRET_KEYS: [&str; 40] = [
+    "access", "account", "activation", "admin", "api", "app", "aws", "cipher", "client", "consumer", "cosign", "data",
+    "decrypt", "decryption", "deploy", "encrypt", "encryption", "gpg", "hash", "hmac", "host", "licence", "master", "pgp",
+    "product", "public", "root", "rsa", "server", "service", "session", "shared", "signing", "ssh", "ssl", "storage",
+    "subscription", "tls", "user", "vault",
+];
+
 /// Prefixes of tokens, by the least number of bytes that follow.
 const TOKENS: [(usize, &str); 8] = [
     (8, "ya29. ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ glpat- gldt- glrt- glptt- glcbt- glsoat- gloas- glsa_"),
@@ -62,6 +70,15 @@ pub(super) fn is_secret_name(name: &str) -> bool {
         return false;
     }
     NAMES.iter().any(|part| joined.contains(part)) || words(name).any(|word| WORDS.contains(&word.as_str()))
+}
+
+/// Whether a key of this name may hold the key of a label or an annotation, as `zoneKey` does; `apiKey` does not, and
+/// neither does a name with another word that is a secret's.
+pub(super) fn may_name_label_key(name: &str) -> bool {
+    let words: Vec<String> = words(name).filter(|word| !word.is_empty()).collect();
+    let Some((last, before)) = words.split_last() else { return false };
+    let is_harmless = |word: &String| !is_secret_name(word) && !SECRET_KEYS.contains(&word.as_str());
+    last == "key" && !before.is_empty() && before.iter().all(is_harmless) && !is_secret_name(&before.concat())
 }
 
 /// The words of `dbPass`, `db_pass` and `DB-PASS`, in lower case.

@@ -88,6 +88,46 @@ fn a_key_that_may_be_a_secret_is_hidden_as_before() {
 }
 
 #[test]
+fn a_setting_that_names_a_label_is_shown_whatever_comes_before_key() {
+    let settings = serde_json::json!({"zoneKey": "zone", "pool_key": "node-pool", "tenant-key": "example.com/tenant",
+        "rackKey": "rack.row_name", "most": 2});
+    let shown: Value = serde_json::from_str(&shown_settings(&settings.to_string())).unwrap();
+    assert_eq!(shown, settings);
+    let hide = |text| Secrets::of_reasons(&settings.to_string()).hide(text).into_owned();
+    assert_eq!(hide("node belongs to no zone"), "node belongs to no zone");
+    assert_eq!(secret_settings(&settings.to_string()), [""; 0]);
+}
+
+#[test]
+fn a_setting_that_may_hold_a_key_to_something_is_hidden_and_named() {
+    for (name, value) in [
+        ("zoneKey", "zone7"),
+        ("zoneKey", "Zone"),
+        ("zoneKey", "a zone"),
+        ("zoneKey", "zone-"),
+        ("apiKey", "zone"),
+        ("api-key", "zone"),
+        ("zoneApiKey", "zone"),
+        ("zone_secret_key", "zone"),
+        ("zonePassKey", "zone"),
+        ("passWordKey", "zone"),
+        ("zonePassword", "zone"),
+        ("keyToken", "zone"),
+        ("zonekey", "zone"),
+        ("key", "zone"),
+    ] {
+        let settings = serde_json::json!({"pool": [{(name): value}]}).to_string();
+        let expected = serde_json::json!({"pool": [{(name): HIDDEN}]});
+        assert_eq!(serde_json::from_str::<Value>(&shown_settings(&settings)).unwrap(), expected, "{name}: {value}");
+        assert_eq!(secret_settings(&settings), [format!("pool[0].{name}")]);
+    }
+    let long = serde_json::json!({"zoneKey": "a".repeat(64), "url": "https://me:pw@example.com"}).to_string();
+    assert_eq!(secret_settings(&long), ["url", "zoneKey"]);
+    let token = ["gh", "p_abcdefghijklmno"].concat();
+    assert_eq!(secret_settings(&serde_json::json!({"pools": {(token): 1}}).to_string()), ["pools"]);
+}
+
+#[test]
 fn the_part_of_a_text_that_is_secret_is_found_by_itself() {
     let secrets = Secrets::of(r#"{"url":"https://example.com/a?token=correct-horse","words":"a b"}"#);
     assert_eq!(secrets.hide("sent correct-horse to example.com"), "sent <not shown> to example.com");
@@ -201,7 +241,7 @@ fn a_secret_of_backslashes_hides_every_text() {
 #[test]
 fn texts_about_settings_lose_their_secrets_even_where_they_were_cut_or_quoted() {
     let secrets = Secrets::of(
-        r#"{"token":"correct horse battery staple","key":"say \"please\"\n","pin_secret":271828,"short_key":"ab","max_tokens":5,"size":"large"}"#,
+        r#"{"token":"correct horse battery staple","key":"say \"please\"\n","pin_secret":271828,"api_key":"ab","max_tokens":5,"size":"large"}"#,
     );
     let table = [
         ("nothing", "nothing"),

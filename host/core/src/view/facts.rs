@@ -5,11 +5,16 @@ use std::hash::Hash as _;
 use plimsoll_decision_cache::Fingerprint;
 
 use super::View;
-use crate::{AbsentFacts, FactValue, Facts, Read, ReadError, Value};
+use crate::{AbsentFacts, FactAccess, FactValue, Facts, Read, ReadError, Value};
 
 // === impl View ===
 
 impl View {
+    /// The sources that the policy may read.
+    pub(crate) fn fact_access(&self) -> Option<&FactAccess> {
+        self.fact_access.as_deref()
+    }
+
     /// The facts from outside.
     fn facts(&self) -> Option<&Facts> {
         self.facts.as_ref().or_else(|| self.cluster.facts()).map(AsRef::as_ref)

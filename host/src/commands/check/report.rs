@@ -10,7 +10,7 @@ use super::{imports, purity::Purity, trial::CallTime};
 use crate::text;
 
 /// The remark about a filter that may count pods.
-const LIMITS: &str = "the filter may count pods: its limits are exact for pods that plimsoll binds (bindVerb), and can be passed by others";
+const LIMITS: &str = "the filter may count pods: its limits are exact for pods that plimsoll binds (bindVerb), and can be exceeded by others";
 
 /// A shorter time is noise: it is the difference of two measurements.
 const SHORTEST_TIME: Duration = Duration::from_nanos(100);
@@ -21,9 +21,13 @@ pub(super) struct CheckReport {
     pub(super) inspection: Inspection,
     /// Why it was not called, if it could not be.
     pub(super) not_called: Option<String>,
+    /// Whether its sidecar switches it off.
+    pub(super) is_off: bool,
     pub(super) calls: Vec<(Verb, Result<CallTime, Fault>)>,
     /// By verb; none unless `--purity` is given and the policy was called.
     pub(super) purity: Option<Vec<Purity>>,
+    /// Remarks on its sidecar.
+    pub(super) notes: Vec<String>,
     /// Kept to the end, so that they count for the limits of the whole directory.
     pub(super) _facts: SidecarFacts,
 }
@@ -33,7 +37,10 @@ pub(super) struct CheckReport {
 impl CheckReport {
     pub(super) fn refusal(&self) -> Option<String> {
         let fault = self.calls.iter().find_map(|(verb, time)| Some((verb, time.as_ref().err()?)));
-        let fault = fault.map(|(verb, fault)| format!("it fails to {verb} on a sample node: {fault}"));
+        let fault = fault.map(|(verb, fault)| match verb {
+            Verb::Validate => format!("it fails to validate its settings: {fault}"),
+            verb => format!("it fails to {verb} on a sample node: {fault}"),
+        });
         let differs = self.purity.iter().flatten().find(|purity| purity.differs());
         fault.or_else(|| {
             differs.map(|purity| format!("its answers depend on what was asked before: {}", purity.as_text()))
@@ -50,6 +57,7 @@ impl CheckReport {
         let inspection = &self.inspection;
         json!({
             "note": self.not_called,
+            "notes": self.notes,
             "verbs": inspection.verbs.iter().map(Verb::as_str).collect::<Vec<_>>(),
             "imports": inspection.imports,
             "wasi": imports::as_json(inspection),
@@ -89,6 +97,7 @@ impl CheckReport {
         if let Some(sidecar) = &self.sidecar {
             lines.push(("sidecar", sidecar.display().to_string()));
         }
+        lines.extend(self.notes.iter().map(|note| ("note", note.clone())));
         for (verb, time) in &self.calls {
             lines.push(("call", format!("{verb}: {}", call_text(time))));
         }

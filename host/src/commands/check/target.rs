@@ -45,7 +45,11 @@ pub(super) fn targets(names: &[PathBuf]) -> Vec<Target> {
 /// The module and the sidecar that a file name stands for.
 fn of_file(file: &Path) -> Result<PolicyFiles> {
     match file.extension().and_then(|ending| ending.to_str()) {
-        Some("wasm") => Ok(plimsoll_directory::policy_files(file)?),
+        Some("wasm") => {
+            let files = plimsoll_directory::policy_files(file)?;
+            ensure_own(file, files.sidecar.as_deref())?;
+            Ok(files)
+        }
         Some("yaml" | "yml") => plimsoll_directory::policy_files(file).or_else(|error| {
             ensure!(
                 !is_facts_file(file),
@@ -53,8 +57,19 @@ fn of_file(file: &Path) -> Result<PolicyFiles> {
             );
             Err(error.into())
         }),
+        _ if file.symlink_metadata().is_err() => bail!("there is no such file or directory"),
         _ => bail!("expected a policy module (.wasm), a sidecar (.yaml), or a directory of them"),
     }
+}
+
+/// Fails if the sidecar beside a module names another module: `serve` would run none with these two.
+fn ensure_own(module: &Path, sidecar: Option<&Path>) -> Result<()> {
+    // A sidecar that is refused has an error of its own, when it is loaded.
+    let named = sidecar.and_then(|sidecar| plimsoll_directory::policy_files(sidecar).ok());
+    let Some(other) = named.filter(|named| named.module != module) else { return Ok(()) };
+    let name = |path: &Path| path.file_name().unwrap_or_default().display().to_string();
+    let sidecar = sidecar.map(name).unwrap_or_default();
+    bail!("its sidecar {sidecar} names another module, {}: check {sidecar}, or rename one of them", name(&other.module))
 }
 
 /// Whether a file has the form of the operator's facts file.

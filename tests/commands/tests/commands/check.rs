@@ -295,3 +295,62 @@ fn a_filter_that_counts_nothing_says_so_in_its_sidecar_and_is_held_to_that() {
     assert!(error.as_str().unwrap().contains("its sidecar says `counts: false`: remove that line"), "{error}");
     assert!(error.as_str().unwrap().contains(expected), "{error}");
 }
+
+/// What `serve` makes of such files is in the tests of the directory: the module is asked nothing.
+#[test]
+fn check_of_a_module_whose_sidecar_names_another_one_is_refused() {
+    let directory = tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    let check = |file: &str| plimsoll(directory.path(), &["check", "--no-compile-cache", file]).unwrap();
+    fs::copy(guest("zone_drain_v1"), at("zone.wasm")).unwrap();
+    fs::write(at("zone.yaml"), "module: nothing.wasm\n").unwrap();
+    let printed = check("zone.wasm");
+    let why = "its sidecar zone.yaml names another module, nothing.wasm: check zone.yaml, or rename one of them";
+    assert_eq!((printed.code, printed.out), (Some(1), format!("zone.wasm: REFUSED, {why}\n")));
+    fs::write(at("zone.yaml"), "module: zone.wasm\n").unwrap();
+    for file in ["zone.wasm", "./zone.wasm", "zone.yaml"] {
+        assert_eq!(check(file).code, Some(0), "{file}");
+    }
+    let printed = check("zone");
+    assert_eq!((printed.code, &*printed.out), (Some(1), "zone: REFUSED, there is no such file or directory\n"));
+}
+
+#[test]
+fn check_accepts_a_policy_that_is_off_whatever_its_settings() {
+    let directory = tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    let check = |args: &[&str]| {
+        plimsoll(directory.path(), &[&["check", "--no-compile-cache", "--strict"], args].concat()).unwrap()
+    };
+    fs::copy(policies().join("tenant-pool.wasm"), at("tenant-pool.wasm")).unwrap();
+    fs::write(at("tenant-pool.yaml"), "mode: off\nsettings: {lable: x}\n").unwrap();
+    fs::write(at("broken.wasm"), hostile("trap_in_verb")).unwrap();
+    fs::write(at("broken.yaml"), "mode: off\n").unwrap();
+    let printed = check(&["."]);
+    assert_eq!(printed.code, Some(0), "{printed:?}");
+    for expected in [
+        ".: broken: accepted, but not tried: its mode is off, and in another mode it is refused: it fails to filter",
+        ".: tenant-pool: accepted, but not tried: its mode is off, and in another mode its settings are refused: ",
+    ] {
+        assert!(printed.out.contains(expected), "{printed:?}");
+    }
+    let printed = check(&["tenant-pool.wasm"]);
+    assert!(printed.code == Some(0) && !printed.out.contains("no sidecar"), "{printed:?}");
+}
+
+#[test]
+fn check_names_settings_that_are_not_shown_and_a_weight_without_effect() {
+    let directory = tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    fs::copy(guest("zone_drain_v1"), at("zone.wasm")).unwrap();
+    fs::write(at("zone.yaml"), "weight: 5\nsettings: {zoneKey: zone, apiKey: abc, deep: [{token: abc}]}\n").unwrap();
+    let check = |format: &str| {
+        plimsoll(directory.path(), &["check", "--no-compile-cache", "--output", format, "zone.wasm"]).unwrap()
+    };
+    let printed = check("text");
+    let secrets = "these settings count as secrets, so texts of the policy show <not shown> in their place: apiKey, deep[0].token";
+    let weight = "the weight has no effect: the policy does not score";
+    assert!(printed.out.contains(&format!("  note     {secrets}\n  note     {weight}\n")), "{printed:?}");
+    let report: Value = serde_json::from_str(&check("json").out).unwrap();
+    assert_eq!(report[0]["notes"], json!([secrets, weight]));
+}

@@ -41,7 +41,7 @@ fn explain_shows_facts_from_a_file_and_from_the_policys_own_files() {
         answers.map(|answer| (answer["verb"].clone(), answer["answer"].clone(), answer["reads"].clone())).collect()
     };
     let answers: Vec<(Value, Value, Value)> = explain("n1");
-    let reads = json!([{"read": "facts.text(\"file:calendar.csv@3a1f3ac630a5d917\", \"today\")", "value": null, "others": false}]);
+    let reads = json!([{"read": "facts.text(\"calendar\", \"today\")", "value": null, "others": false}]);
     assert_eq!(answers[0], (json!("filter"), json!({"verdict": "fits"}), reads));
     assert_eq!(answers[1].1, json!({"score": 25}));
     assert_eq!(answers[1].2, json!([{"read": "facts.node-number(\"load\")", "value": 0.25, "others": false}]));

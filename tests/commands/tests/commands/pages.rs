@@ -179,7 +179,8 @@ fn the_page_about_go_makes_a_policy_from_an_empty_folder() {
         refuses_settings_as_shown(&page, "policies");
         let command = page.run(&build.replace("-buildmode=c-shared ", ""), &[]);
         assert!(!command.succeeded);
-        contains(&command.printed, &["wasmexport function called before runtime initialization"]);
+        let hint = "it was built as a command: build it with -buildmode=c-shared";
+        contains(&command.printed, &["wasmexport function called before runtime initialization", hint]);
         module
     });
     assert!(modules[0] == modules[1], "two builds of one source differ");

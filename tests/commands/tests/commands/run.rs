@@ -349,3 +349,31 @@ fn nodes_that_no_policy_scores_have_no_score_and_none_is_best() {
     let report: Value = serde_json::from_str(&printed).unwrap();
     assert_eq!((&report["decision"]["best"], &report["nodes"][0]["score"]), (&Value::Null, &Value::Null));
 }
+
+/// A file that is bad does not keep an operator from asking the others, as it does not stop a gateway.
+#[test]
+fn run_and_explain_go_on_without_a_policy_that_cannot_be_loaded() {
+    let directory = tempdir().unwrap();
+    let (pod, dir) = (directory.path().join("pod.json"), directory.path().join("policies"));
+    fs::create_dir(&dir).unwrap();
+    fs::write(&pod, POD).unwrap();
+    fs::copy(guest("zone_drain_v1"), dir.join("zone-drain.wasm")).unwrap();
+    fs::write(dir.join("bad.wasm"), "no wasm").unwrap();
+    let on = ["--no-compile-cache", "--sample", "--policies", text(&dir), "--pod", text(&pod)];
+    let commands: [&[&str]; 2] = [&["run"], &["explain", "--node", "node-000"]];
+    for command in commands {
+        let printed = run(&[command, &on].concat());
+        assert_eq!(printed.code, Some(1), "the decision is not that of all policies: {printed:?}");
+        assert!(printed.err.contains("plimsoll: policy bad cannot be loaded: "), "{printed:?}");
+        assert!(printed.out.contains("zone-drain"), "{printed:?}");
+        assert!(printed.out.contains("policy bad is left out: it cannot be loaded\n"), "{printed:?}");
+        let printed = run(&[command, &on, &["--output", "json"]].concat());
+        let report: Value = serde_json::from_str(&printed.out).unwrap();
+        assert_eq!((printed.code, &report["leftOut"][0]["policy"]), (Some(1), &json!("bad")), "{report}");
+        assert!(report["leftOut"][0]["error"].as_str().unwrap().contains("this is not WebAssembly"), "{report}");
+    }
+    fs::remove_file(dir.join("bad.wasm")).unwrap();
+    let printed = run(&[&["run"], &on[..], &["--output", "json"]].concat());
+    let report: Value = serde_json::from_str(&printed.out).unwrap();
+    assert_eq!((printed.code, &report["leftOut"]), (Some(0), &json!([])));
+}

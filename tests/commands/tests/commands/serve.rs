@@ -389,6 +389,19 @@ fn a_problem_of_the_directory_is_no_refused_policy_and_an_ignored_file_is_named(
 }
 
 #[test]
+fn a_bad_name_beside_policies_that_run_says_that_they_are_not_affected() {
+    let directory = tempdir().unwrap();
+    fs::copy(guest("zone_drain_v1"), directory.path().join("zone.wasm")).unwrap();
+    fs::create_dir(directory.path().join("GPU")).unwrap();
+    fs::copy(guest("zone_drain_v1"), directory.path().join("GPU/zone.wasm")).unwrap();
+    let gateway = Plimsoll::serve(directory.path(), &["--no-compile-cache"]).unwrap();
+    let text = "the policy directory has a problem: nothing of this name is in force; other policies are not affected";
+    let line = gateway.wait_for_log("the problem", |line| line["message"] == text).unwrap();
+    assert_eq!(line["name"], "GPU", "{line:#}");
+    assert!(line["error"].as_str().unwrap().contains("'GPU' is no name for a group"), "{line:#}");
+}
+
+#[test]
 fn a_gateway_that_does_not_bind_says_which_limits_are_not_guaranteed() {
     let (directory, api) = (tempdir().unwrap(), FakeApi::start([json!({"metadata": {"name": "n1"}})], []).unwrap());
     fs::copy(guest("at_most"), directory.path().join("at-most.wasm")).unwrap();

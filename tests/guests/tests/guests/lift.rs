@@ -86,7 +86,7 @@ fn a_runtime_that_gives_up_tells_why() {
     let Some(policy) = go() else { return };
     let cases = [
         ("panic", FaultKind::Panic, "panic: assignment to entry in nil map"),
-        ("exhaust", FaultKind::Memory, "was refused; all together may have 256 MiB"),
+        ("exhaust", FaultKind::Memory, "was refused: its limit is 256 MiB"),
         ("deadlock", FaultKind::Panic, "deadlock"),
     ];
     for (what, kind, text) in cases {

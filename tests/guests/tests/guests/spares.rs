@@ -158,7 +158,7 @@ fn what_a_spare_took_to_start_counts_for_its_call() {
     wait_for_spares(&loader, 2);
     let fault: Fault = policy.filter(&with_memory(2), &[0]).unwrap_err();
     assert_eq!(fault.kind, FaultKind::Memory);
-    assert!(fault.detail.contains("all together may have 2 MiB") && fault.detail.contains("asked about"), "{fault}");
+    assert!(fault.detail.contains("its limit is 2 MiB") && fault.detail.contains("asked about"), "{fault}");
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn a_call_with_less_memory_than_a_spare_took_fails_as_it_starts() {
     let fault = policy.filter(&with_memory(1), &[0]).unwrap_err();
     assert_eq!(fault.kind, FaultKind::Memory);
     assert!(
-        fault.detail.contains("all together may have 1 MiB") && fault.detail.contains("it was starting"),
+        fault.detail.contains("its limit is 1 MiB") && fault.detail.contains("it was starting"),
         "{fault}"
     );
     // It is left to those who may have as much.

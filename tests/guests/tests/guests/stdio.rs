@@ -138,7 +138,7 @@ fn a_program_that_misbehaves_ends_with_a_named_fault() {
         ("whisper", FaultKind::Output, "bytes on standard output"),
         ("exit", FaultKind::Panic, "it ended with exit code 3; expected 0: no licence server"),
         ("trap", FaultKind::Trap, "unreachable"),
-        ("grow", FaultKind::Memory, "was refused; all together may have 64 MiB"),
+        ("grow", FaultKind::Memory, "was refused: its limit is 64 MiB"),
         ("beyond", FaultKind::Trap, "out of bounds"),
         ("unaligned", FaultKind::Output, "not aligned"),
         ("outside", FaultKind::Output, "out of bounds"),
