@@ -172,7 +172,11 @@ fn log_change(change: &PolicyChange) {
             error!(name = id, error, "the policy directory has a problem: no policy of it is in force");
         }
         PolicyChange::Problem { id, error, kept: false } => {
-            error!(name = id, error, "the policy directory has a problem: nothing of this name is in force; other policies are not affected");
+            error!(
+                name = id,
+                error,
+                "the policy directory has a problem: nothing of this name is in force; other policies are not affected"
+            );
         }
         PolicyChange::Ignored { id, why } => warn!(file = id, "a file of the policy directory is ignored: {why}"),
         PolicyChange::Cleared { id, error } => info!(name = id, error, "this problem of the directory is over"),

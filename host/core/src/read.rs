@@ -193,7 +193,8 @@ mod tests {
     fn the_reads_that_the_contract_answers_with_yes_or_no_are_flags() {
         let contract = include_str!("../../../plugin-sdk/wit/v0.1.0/policy.wit");
         let is_flag = |line: &&str| line.contains("func(") && line.contains("bool");
-        let names: Vec<&str> = contract.lines().filter(is_flag).filter_map(|line| line.trim().split(':').next()).collect();
+        let names: Vec<&str> =
+            contract.lines().filter(is_flag).filter_map(|line| line.trim().split(':').next()).collect();
         assert_eq!(names, ["namespace-known", "unschedulable", "known", "at-least"]);
         let selector = Selector { namespace: None, label: None, annotation: None, node_label: None };
         for read in [

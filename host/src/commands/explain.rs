@@ -21,7 +21,9 @@ pub(super) fn explain(ExplainArgs { node, ask: args }: &ExplainArgs) -> Result<E
     match args.output {
         OutputFormat::Text => {
             let mut text = offline.origin.as_line() + &as_text(&pod, node, &explanation);
-            text.extend(left_out.iter().map(|(policy, _)| format!("\npolicy {policy} is left out: it cannot be loaded\n")));
+            text.extend(
+                left_out.iter().map(|(policy, _)| format!("\npolicy {policy} is left out: it cannot be loaded\n")),
+            );
             text.extend(offline.other_groups(&args.group).map(|remark| format!("\n{remark}\n")));
             output::print(&text)?;
         }
@@ -29,7 +31,8 @@ pub(super) fn explain(ExplainArgs { node, ask: args }: &ExplainArgs) -> Result<E
             let mut json = as_json(&pod, node, &explanation);
             json["cluster"] = offline.origin.as_json();
             json["group"] = args.group.as_str().into();
-            json["leftOut"] = left_out.iter().map(|(policy, error)| json!({"policy": policy, "error": error})).collect();
+            json["leftOut"] =
+                left_out.iter().map(|(policy, error)| json!({"policy": policy, "error": error})).collect();
             output::print(&format!("{json:#}\n"))?;
         }
     }

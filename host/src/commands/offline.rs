@@ -117,7 +117,8 @@ impl OfflineGateway {
     /// The policies of a group that are left out because they cannot be loaded, by name, and why.
     pub(super) fn left_out(&self, group: &str) -> Vec<(String, String)> {
         let roster = self.gateway.roster();
-        let of_group = roster.failures().iter().filter(|failure| &*failure.group == group && !failure.is_of_directory());
+        let of_group =
+            roster.failures().iter().filter(|failure| &*failure.group == group && !failure.is_of_directory());
         of_group.map(|failure| (failure.id().to_string(), failure.error.clone())).collect()
     }
 

@@ -40,7 +40,9 @@ pub(super) fn run(RunArgs { nodes, explain, fine_scores, rows, ask: args }: &Run
     match args.output {
         OutputFormat::Text => {
             let mut text = offline.origin.as_line() + &report.as_text(*rows, &binds);
-            text.extend(left_out.iter().map(|(policy, _)| format!("policy {policy} is left out: it cannot be loaded\n")));
+            text.extend(
+                left_out.iter().map(|(policy, _)| format!("policy {policy} is left out: it cannot be loaded\n")),
+            );
             text.extend(offline.other_groups(&args.group).map(|remark| format!("{remark}\n")));
             if *explain {
                 let as_text = |(node, it): &(&str, Explanation)| format!("\n{}", explanation::as_text(&pod, node, it));
@@ -52,7 +54,8 @@ pub(super) fn run(RunArgs { nodes, explain, fine_scores, rows, ask: args }: &Run
             let mut json = report.as_json(&binds);
             json["cluster"] = offline.origin.as_json();
             json["group"] = args.group.as_str().into();
-            json["leftOut"] = left_out.iter().map(|(policy, error)| json!({"policy": policy, "error": error})).collect();
+            json["leftOut"] =
+                left_out.iter().map(|(policy, error)| json!({"policy": policy, "error": error})).collect();
             if *explain {
                 let as_json = |(node, it): &(&str, Explanation)| explanation::as_json(&pod, node, it);
                 json["explanations"] = explanations.iter().map(as_json).collect();

@@ -99,7 +99,12 @@ impl fmt::Display for Denied {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Memory { wanted, limit } => {
-                write!(f, "a memory of {} was refused: its limit is {} (`memory` in its sidecar)", size(wanted), size(limit))
+                write!(
+                    f,
+                    "a memory of {} was refused: its limit is {} (`memory` in its sidecar)",
+                    size(wanted),
+                    size(limit)
+                )
             }
             Self::Table { wanted } => {
                 write!(f, "a table of {wanted} elements was refused: its limit is {TABLE_ELEMENTS}")

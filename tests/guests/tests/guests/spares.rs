@@ -168,10 +168,7 @@ fn a_call_with_less_memory_than_a_spare_took_fails_as_it_starts() {
     wait_for_spares(&loader, 1);
     let fault = policy.filter(&with_memory(1), &[0]).unwrap_err();
     assert_eq!(fault.kind, FaultKind::Memory);
-    assert!(
-        fault.detail.contains("its limit is 1 MiB") && fault.detail.contains("it was starting"),
-        "{fault}"
-    );
+    assert!(fault.detail.contains("its limit is 1 MiB") && fault.detail.contains("it was starting"), "{fault}");
     // It is left to those who may have as much.
     assert_eq!(loader.spares(), 1);
     assert_eq!(policy.filter(&with_memory(2), &[0]).unwrap(), [Verdict::Fits]);
