@@ -151,6 +151,21 @@ fn is_loading(roster: &Roster) -> bool {
     roster.states().values().any(|state| *state == PolicyState::Loading)
 }
 
+/// The messages are written out: documentation and alerts quote them.
+fn log_problem(id: &str, error: &str, kept: bool) {
+    if kept {
+        error!(name = id, error, "the policy directory has a problem: the policies that are in force stay");
+    } else if id == Failure::DIRECTORY {
+        error!(name = id, error, "the policy directory has a problem: no policy of it is in force");
+    } else {
+        error!(
+            name = id,
+            error,
+            "the policy directory has a problem: nothing of this name is in force; other policies are not affected"
+        );
+    }
+}
+
 fn log_change(change: &PolicyChange) {
     match change {
         PolicyChange::Loaded { id, mode, digest, sidecar, only_settings, version, took } => {
@@ -165,19 +180,7 @@ fn log_change(change: &PolicyChange) {
         PolicyChange::Refused { id, error, kept: false } => {
             error!(policy = id, error, "policy refused: it is not in force");
         }
-        PolicyChange::Problem { id, error, kept: true } => {
-            error!(name = id, error, "the policy directory has a problem: the policies that are in force stay");
-        }
-        PolicyChange::Problem { id, error, kept: false } if id == Failure::DIRECTORY => {
-            error!(name = id, error, "the policy directory has a problem: no policy of it is in force");
-        }
-        PolicyChange::Problem { id, error, kept: false } => {
-            error!(
-                name = id,
-                error,
-                "the policy directory has a problem: nothing of this name is in force; other policies are not affected"
-            );
-        }
+        PolicyChange::Problem { id, error, kept } => log_problem(id, error, *kept),
         PolicyChange::Ignored { id, why } => warn!(file = id, "a file of the policy directory is ignored: {why}"),
         PolicyChange::Cleared { id, error } => info!(name = id, error, "this problem of the directory is over"),
         PolicyChange::Unchanged { id } => info!(policy = id, "the version in force is back in place"),

@@ -229,7 +229,7 @@ impl Gateway {
         let member = member.ok_or_else(|| DecideError::UnknownPolicy(policy.to_owned()))?;
         let (cluster, verbs) = (self.cluster().unwrap_or_default(), member.policy.verbs());
         let table = |verb| {
-            Some((verb, member.cache.decision_table(verb, &cluster)?.as_shown(&member.settings, &member.fact_access)))
+            Some((verb, member.cache.decision_table(verb, &cluster)?.into_shown(&member.settings, &member.fact_access)))
         };
         Ok(verbs.iter().filter_map(table).collect())
     }

@@ -3,7 +3,6 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use serde_json::json;
 
 use super::offline::OfflineGateway;
 use crate::{
@@ -17,24 +16,21 @@ pub(super) fn explain(ExplainArgs { node, ask: args }: &ExplainArgs) -> Result<E
     let (offline, pod) = OfflineGateway::open_for(args)?;
     let _lines = GuestLines::start();
     let explanation = ask(&offline.gateway, &args.group, &pod, &offline.cluster, node)?;
-    let left_out = offline.left_out(&args.group);
     match args.output {
         OutputFormat::Text => {
             let mut text = offline.origin.as_line() + &as_text(&pod, node, &explanation);
-            text.extend(
-                left_out.iter().map(|(policy, _)| format!("\npolicy {policy} is left out: it cannot be loaded\n")),
-            );
-            text.extend(offline.other_groups(&args.group).map(|remark| format!("\n{remark}\n")));
+            text.extend(offline.remarks(&args.group).map(|remark| format!("\n{remark}\n")));
             output::print(&text)?;
         }
         OutputFormat::Json => {
             let mut json = as_json(&pod, node, &explanation);
-            json["cluster"] = offline.origin.as_json();
-            json["group"] = args.group.as_str().into();
-            json["leftOut"] =
-                left_out.iter().map(|(policy, error)| json!({"policy": policy, "error": error})).collect();
+            offline.add_json(&mut json, &args.group);
             output::print(&format!("{json:#}\n"))?;
         }
     }
-    Ok(if explanation.verdict.is_ok() && left_out.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(if explanation.verdict.is_ok() && offline.left_out(&args.group).is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(1)
+    })
 }

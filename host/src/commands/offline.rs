@@ -12,6 +12,7 @@ use std::{
 use anyhow::{Result, bail};
 use plimsoll_core::{Cluster, Failure, Gateway, Group, Member, Mode, NoObserver, Pod, Roster, SystemClock};
 use plimsoll_directory::{Directory, DirectoryConfig, RosterUpdate};
+use serde_json::{Value, json};
 
 use self::choice::{Choice, Environment};
 pub(super) use self::origin::ClusterOrigin;
@@ -105,8 +106,24 @@ impl OfflineGateway {
         }
     }
 
+    /// Remarks on policies that are not asked here: those that are left out, and those of other groups.
+    pub(super) fn remarks(&self, asked: &str) -> impl Iterator<Item = String> {
+        let left_out = self.left_out(asked).into_iter();
+        let left_out = left_out.map(|(policy, _)| format!("policy {policy} is left out: it cannot be loaded"));
+        left_out.chain(self.other_groups(asked))
+    }
+
+    /// Adds what every answer in JSON has: the cluster, the group, and the policies that are left out.
+    pub(super) fn add_json(&self, json: &mut Value, asked: &str) {
+        let left_out =
+            self.left_out(asked).into_iter().map(|(policy, error)| json!({"policy": policy, "error": error}));
+        json["cluster"] = self.origin.as_json();
+        json["group"] = asked.into();
+        json["leftOut"] = left_out.collect();
+    }
+
     /// A remark about groups with policies that are not asked here.
-    pub(super) fn other_groups(&self, asked: &str) -> Option<String> {
+    fn other_groups(&self, asked: &str) -> Option<String> {
         let roster = self.gateway.roster();
         let others: Vec<&str> = populated(&roster).filter(|name| *name != asked).collect();
         let groups = others.iter().map(|name| if name.is_empty() { "the root" } else { name });

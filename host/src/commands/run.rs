@@ -6,7 +6,6 @@ use std::{borrow::Cow, collections::BTreeSet, process::ExitCode, sync::Arc};
 
 use anyhow::{Result, bail};
 use plimsoll_core::{Explanation, Nodes, Pod, Query, ScoreScale};
-use serde_json::json;
 
 use super::offline::OfflineGateway;
 use crate::{
@@ -21,9 +20,7 @@ pub(super) fn run(RunArgs { nodes, explain, fine_scores, rows, ask: args }: &Run
     let (offline, pod) = OfflineGateway::open_for(args)?;
     // Not before: a policy that is loaded is asked about sample nodes, too.
     let _lines = GuestLines::start();
-    if let Some(absent) = nodes.iter().find(|node| offline.cluster.find(node).is_none()) {
-        bail!("the cluster has no node '{absent}'");
-    }
+    check_nodes(&offline, nodes)?;
     let shown: BTreeSet<&str> = nodes.iter().map(String::as_str).collect();
     let scale = scale(&offline, fine_scores, &args.group)?;
     let mut report = ask(&offline, &args.group, &pod, scale)?;
@@ -36,14 +33,10 @@ pub(super) fn run(RunArgs { nodes, explain, fine_scores, rows, ask: args }: &Run
         .collect::<Result<Vec<(&str, Explanation)>>>()?;
     let binds: Vec<_> =
         explanations.iter().filter_map(|(node, explanation)| Some((*node, explanation.bind.as_ref()?))).collect();
-    let left_out = offline.left_out(&args.group);
     match args.output {
         OutputFormat::Text => {
             let mut text = offline.origin.as_line() + &report.as_text(*rows, &binds);
-            text.extend(
-                left_out.iter().map(|(policy, _)| format!("policy {policy} is left out: it cannot be loaded\n")),
-            );
-            text.extend(offline.other_groups(&args.group).map(|remark| format!("{remark}\n")));
+            text.extend(offline.remarks(&args.group).map(|remark| format!("{remark}\n")));
             if *explain {
                 let as_text = |(node, it): &(&str, Explanation)| format!("\n{}", explanation::as_text(&pod, node, it));
                 text.extend(explanations.iter().map(as_text));
@@ -52,10 +45,7 @@ pub(super) fn run(RunArgs { nodes, explain, fine_scores, rows, ask: args }: &Run
         }
         OutputFormat::Json => {
             let mut json = report.as_json(&binds);
-            json["cluster"] = offline.origin.as_json();
-            json["group"] = args.group.as_str().into();
-            json["leftOut"] =
-                left_out.iter().map(|(policy, error)| json!({"policy": policy, "error": error})).collect();
+            offline.add_json(&mut json, &args.group);
             if *explain {
                 let as_json = |(node, it): &(&str, Explanation)| explanation::as_json(&pod, node, it);
                 json["explanations"] = explanations.iter().map(as_json).collect();
@@ -63,7 +53,18 @@ pub(super) fn run(RunArgs { nodes, explain, fine_scores, rows, ask: args }: &Run
             output::print(&format!("{json:#}\n"))?;
         }
     }
-    Ok(if report.is_decided() && left_out.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(if report.is_decided() && offline.left_out(&args.group).is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(1)
+    })
+}
+
+fn check_nodes(offline: &OfflineGateway, nodes: &[String]) -> Result<()> {
+    match nodes.iter().find(|node| offline.cluster.find(node).is_none()) {
+        None => Ok(()),
+        Some(absent) => bail!("the cluster has no node '{absent}'"),
+    }
 }
 
 /// The scale of the scores of a group, by the flag `--fine-scores`.

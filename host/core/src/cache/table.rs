@@ -72,7 +72,7 @@ impl DecisionTable {
     }
 
     /// The table in words of the policy, without secrets of its settings (JSON), which it may use as keys.
-    pub(crate) fn as_shown(mut self, settings: &str, facts: &FactAccess) -> Self {
+    pub(crate) fn into_shown(mut self, settings: &str, facts: &FactAccess) -> Self {
         let secrets = Secrets::of(settings);
         for condition in self.rows.iter_mut().flat_map(|row| &mut row.conditions) {
             if let Cow::Owned(own) = facts.in_words_of_policy(&condition.read) {
