@@ -1,6 +1,6 @@
 //! The standard input of a program: `ExtenderArgs` with the pod and whole nodes.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, collections::HashSet, sync::Arc};
 
 use plimsoll_core::{NodeRead, PodRead, Read, Value, View};
 
@@ -18,6 +18,8 @@ const PARTS_BEFORE: usize = 3;
 /// before it is read.
 pub(super) struct Input {
     view: Arc<View>,
+    /// The nodes of the view, the first of each name.
+    nodes: Vec<u32>,
     /// The part of [`part`] that is read next, and the bytes of it that were read.
     part: usize,
     offset: usize,
@@ -28,12 +30,14 @@ pub(super) struct Input {
 // === impl Input ===
 
 impl Input {
-    /// Reads the pod and each node of the view once, in the way in which all policies read.
+    /// Reads the pod and each node of the view once, in the way in which all policies read. A node that the request names
+    /// twice is there once, because an answer names a node once.
     pub(super) fn of(view: &Arc<View>) -> Self {
         // That there are these nodes and no others is read as well.
         let _ = view.read(Read::NodesCount);
-        let left = parts(view).map(|text| text.len()).sum();
-        Self { view: Arc::new(View::clone(view).unrecorded()), part: 0, offset: 0, left }
+        let nodes = distinct_nodes(view);
+        let left = parts(view, &nodes).map(|text| text.len()).sum();
+        Self { view: Arc::new(View::clone(view).unrecorded()), nodes, part: 0, offset: 0, left }
     }
 
     /// All bytes, before the first read.
@@ -46,7 +50,7 @@ impl Input {
         let most = most.min(MAX_READ).min(self.left);
         let mut bytes = Vec::with_capacity(most);
         while bytes.len() < most {
-            let Some(text) = part(&self.view, self.part) else { break };
+            let Some(text) = part(&self.view, &self.nodes, self.part) else { break };
             let rest = text.as_bytes().get(self.offset..).unwrap_or_default();
             let taken = rest.len().min(most - bytes.len());
             bytes.extend_from_slice(&rest[..taken]);
@@ -58,12 +62,18 @@ impl Input {
     }
 }
 
-fn parts(view: &View) -> impl Iterator<Item = Cow<'_, str>> {
-    (0..).map_while(|number| part(view, number))
+/// The first node of each name.
+fn distinct_nodes(view: &View) -> Vec<u32> {
+    let mut names = HashSet::with_capacity(view.node_count());
+    (0..view.node_count() as u32).filter(|node| names.insert(view.node_name(*node))).collect()
+}
+
+fn parts<'v>(view: &'v View, nodes: &[u32]) -> impl Iterator<Item = Cow<'v, str>> {
+    (0..).map_while(|number| part(view, nodes, number))
 }
 
 /// One part of the JSON; `None` after the last one. Each node is two parts: a comma, and the node.
-fn part(view: &View, number: usize) -> Option<Cow<'_, str>> {
+fn part<'v>(view: &'v View, nodes: &[u32], number: usize) -> Option<Cow<'v, str>> {
     let constant = |text: &'static str| Some(Cow::Borrowed(text));
     match number {
         0 => return constant(HEAD),
@@ -71,12 +81,12 @@ fn part(view: &View, number: usize) -> Option<Cow<'_, str>> {
         2 => return constant(NODES),
         _ => {}
     }
-    let (node, is_object) = ((number - PARTS_BEFORE) / 2, (number - PARTS_BEFORE) % 2 == 1);
-    match node.cmp(&view.node_count()) {
-        std::cmp::Ordering::Less if is_object => Some(object(view, Read::Node(node as u32, NodeRead::Field("")))),
-        std::cmp::Ordering::Less => constant(if node == 0 { "" } else { "," }),
-        std::cmp::Ordering::Equal if !is_object => constant(TAIL),
-        _ => None,
+    let (at, is_object) = ((number - PARTS_BEFORE) / 2, (number - PARTS_BEFORE) % 2 == 1);
+    match nodes.get(at) {
+        Some(node) if is_object => Some(object(view, Read::Node(*node, NodeRead::Field("")))),
+        Some(_) => constant(if at == 0 { "" } else { "," }),
+        None if at == nodes.len() && !is_object => constant(TAIL),
+        None => None,
     }
 }
 
@@ -115,6 +125,23 @@ mod tests {
                 return String::from_utf8(bytes).unwrap();
             }
             bytes.extend(read);
+        }
+    }
+
+    #[test]
+    fn a_node_that_is_named_twice_is_in_the_request_once() {
+        let node = |name: &str, label: &str| {
+            let json = format!(r#"{{"metadata":{{"name":"{name}","labels":{{"l":"{label}"}}}}}}"#);
+            Node::from_json(json.into()).unwrap()
+        };
+        let nodes = vec![node("a", "1"), node("b", "2"), node("a", "3")];
+        let cluster = Arc::new(Cluster::from_objects(nodes, vec![]));
+        let view = |slots: &[u32]| {
+            Arc::new(View::new(Arc::new(Pod::default()), Arc::clone(&cluster), slots.into(), 0))
+        };
+        let once = whole(Input::of(&view(&[0, 1])), usize::MAX);
+        for slots in [&[0, 0, 1][..], &[0, 1, 1, 0], &[0, 1, 2]] {
+            assert_eq!(whole(Input::of(&view(slots)), 7), once, "{slots:?}");
         }
     }
 

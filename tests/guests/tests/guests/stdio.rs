@@ -75,6 +75,26 @@ fn a_program_scores_from_0_to_10_and_a_node_that_it_leaves_out_has_0() {
     assert_eq!(of_prioritize("null").unwrap().unwrap(), [0; 4], "a nil slice of Go");
 }
 
+/// Any client may send such a request: it must not open the circuit of a program.
+#[test]
+fn a_node_that_a_request_names_twice_gets_one_answer() {
+    let Some(policy) = says() else { return };
+    let ask = |say: &str, slots: &[u32]| {
+        let pod = json!({"metadata": {"name": "p", "labels": {"say": say}}}).to_string();
+        let nodes = ["n0", "n1", "n0"];
+        let node = |name| Node::from_json(json!({"metadata": {"name": name}}).to_string().into()).unwrap();
+        let cluster = Cluster::from_objects(nodes.map(node).into(), vec![]);
+        let pod = Arc::new(Pod::from_json(pod.into()).unwrap());
+        world::patient(world::ask(View::new(pod, Arc::new(cluster), slots.into(), 0)))
+    };
+    for slots in [[0, 0, 1], [0, 2, 1]] {
+        let verdicts = policy.filter(&ask(r#"{"NodeNames":["n0"],"FailedNodes":{"n1":"x"}}"#, &slots), &[0, 1, 2]);
+        assert_eq!(verdicts.unwrap(), [Verdict::Fits, Verdict::Fits, Verdict::Unschedulable("x".into())]);
+        let scores = policy.rank(&ask(r#"[{"Host":"n0","Score":4}]"#, &slots));
+        assert_eq!(scores.unwrap(), [40, 40, 0]);
+    }
+}
+
 #[test]
 fn an_answer_outside_the_protocol_is_a_fault_that_says_what_was_expected() {
     let cases = [

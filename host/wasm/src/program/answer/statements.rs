@@ -18,6 +18,7 @@ const QUOTED_ERROR: usize = 400;
 
 /// An answer as far as it was read.
 pub(super) struct Statements<'v> {
+    /// The first node of each name: a statement is about all nodes of that name.
     by_name: HashMap<&'v str, usize>,
     names: Vec<&'v str>,
     /// In the order of the view.
@@ -46,8 +47,12 @@ impl<'v> Statements<'v> {
     pub(super) fn about(view: &'v View) -> Self {
         let name = |node| view.node_name(node).map_or("", AsRef::as_ref);
         let names: Vec<&str> = (0..view.node_count() as u32).map(name).collect();
+        let mut by_name = HashMap::with_capacity(names.len());
+        for (node, name) in names.iter().enumerate() {
+            by_name.entry(*name).or_insert(node);
+        }
         Self {
-            by_name: names.iter().enumerate().map(|(node, name)| (*name, node)).collect(),
+            by_name,
             nodes: vec![AboutNode::default(); names.len()],
             names,
             latest: None,
@@ -130,13 +135,18 @@ impl<'v> Statements<'v> {
     /// The verdicts in the order of the view.
     pub(super) fn verdicts(self) -> Result<Vec<Verdict>, Fault> {
         let kept_in = if self.has_objects { AnswerList::Nodes } else { AnswerList::Names };
-        let nodes = self.names.iter().zip(self.nodes);
-        nodes.map(|(name, about)| about.verdict(name, kept_in)).collect()
+        let mut verdicts: Vec<Verdict> = Vec::with_capacity(self.nodes.len());
+        for (name, about) in self.names.iter().zip(self.nodes) {
+            let known = self.by_name.get(name).and_then(|first| verdicts.get(*first)).cloned();
+            verdicts.push(known.map_or_else(|| about.verdict(name, kept_in), Ok)?);
+        }
+        Ok(verdicts)
     }
 
     /// The scores in the order of the view.
     pub(super) fn scores(self) -> Vec<u32> {
-        self.nodes.iter().map(|about| about.score).collect()
+        let first = |name: &&str| self.by_name.get(name).and_then(|first| self.nodes.get(*first));
+        self.names.iter().map(|name| first(name).map_or(0, |about| about.score)).collect()
     }
 }
 

@@ -10,6 +10,26 @@ fn view() -> View {
     View::new(Arc::new(Pod::default()), Arc::new(cluster), (0..3).collect(), 0)
 }
 
+/// A request may name a node twice; an answer names it once.
+#[test]
+fn a_statement_is_about_all_nodes_of_its_name() {
+    let node = |name: &str| Node::from_json(format!(r#"{{"metadata":{{"name":"{name}"}}}}"#).into()).unwrap();
+    let cluster = Arc::new(Cluster::from_objects(["n0", "n1", "n0"].map(node).into(), vec![]));
+    let rejected = || Verdict::Unschedulable("full".into());
+    // One slot twice, as names give it, and two whole nodes of one name.
+    for slots in [&[0, 0, 1][..], &[0, 2, 1]] {
+        let view = View::new(Arc::new(Pod::default()), Arc::clone(&cluster), slots.into(), 0);
+        let filter = |answer: &str| filter(answer.as_bytes(), &view);
+        let verdicts = filter(r#"{"NodeNames":["n1"],"FailedNodes":{"n0":"full"}}"#).unwrap();
+        assert_eq!(verdicts, [rejected(), rejected(), Verdict::Fits]);
+        let verdicts = filter(r#"{"NodeNames":["n0"],"FailedNodes":{"n1":"full"}}"#).unwrap();
+        assert_eq!(verdicts, [Verdict::Fits, Verdict::Fits, rejected()]);
+        assert!(filter(r#"{"NodeNames":["n1"]}"#).unwrap_err().detail.contains("node 'n0' is neither"));
+        assert!(filter(r#"{"NodeNames":["n0","n1","n0"]}"#).unwrap_err().detail.contains("twice"));
+        assert_eq!(prioritize(br#"[{"Host":"n0","Score":7},{"Host":"n1","Score":1}]"#, &view).unwrap(), [70, 70, 10]);
+    }
+}
+
 /// The faults of these answers to filter contain these texts.
 fn assert_faults(cases: &[(&str, &str)]) {
     for (answer, expected) in cases {
