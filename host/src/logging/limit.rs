@@ -167,7 +167,13 @@ fn tell(level: Level, text: &str, count: u64) {
 
 impl LineClasses {
     fn key(&self, event: &Event<'_>) -> u64 {
-        let mut visitor = KeyVisitor { hasher: &self.hasher, key: self.hasher.hash_one(event.metadata().callsite()) };
+        let metadata = event.metadata();
+        let place = match metadata.target() {
+            // Each level has a call site of its own, and the limit is for all lines of a policy.
+            GUEST => self.hasher.hash_one(GUEST),
+            _ => self.hasher.hash_one(metadata.callsite()),
+        };
+        let mut visitor = KeyVisitor { hasher: &self.hasher, key: place };
         event.record(&mut visitor);
         if self.by_key.len() < MAX_CLASSES || self.by_key.contains_key(&visitor.key) { visitor.key } else { OTHERS }
     }
@@ -301,6 +307,15 @@ mod tests {
     fn a_policy_may_write_more_but_not_without_end_and_binds_are_not_limited() {
         let guest = count(|_| (0..10_000).for_each(|_| tracing::debug!(target: GUEST, policy = "p", "x")));
         assert_eq!(guest, GUEST_LINES as usize);
+        let levels = count(|_| {
+            for _ in 0..1000 {
+                tracing::info!(target: GUEST, policy = "p", "x");
+                tracing::warn!(target: GUEST, policy = "p", "x");
+                tracing::error!(target: GUEST, policy = "p", "x");
+                tracing::info!(target: GUEST, policy = "q", "x");
+            }
+        });
+        assert_eq!(levels, 2 * GUEST_LINES as usize, "a policy has one limit for all levels");
         assert_eq!(count(|_| (0..1000).for_each(|_| tracing::info!(pod = "a/b", "bound"))), 1000);
     }
 
