@@ -60,8 +60,8 @@ mod words;
 
 pub use annotation::{Additions, Annotation, BindMetadata, Label, MAX_ANNOTATION_BYTES, MAX_ANNOTATIONS, MAX_LABELS};
 pub use answer::{
-    BindAnswer, MAX_REASON_BYTES, MAX_REASONS_BYTES, MAX_SCORE, NotBound, Preemption, SurveyAnswer, VerbAnswer,
-    Verdict, check as check_answers,
+    BindAnswer, DistinctReasons, MAX_REASON_BYTES, MAX_REASONS_BYTES, MAX_SCORE, NotBound, Preemption, SurveyAnswer,
+    VerbAnswer, Verdict, check as check_answers,
 };
 pub use bind::{BindError, BindQuery, Binder, Binding, IsUnchanged, Leader, NotReserved, Reservation};
 pub use bind_calls::{BIND_CALL_WAIT, BindCallWait};

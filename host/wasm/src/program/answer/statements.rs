@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use plimsoll_core::{Fault, FaultKind, MAX_REASON_BYTES, MAX_SCORE, Verdict, View, excerpt};
+use plimsoll_core::{DistinctReasons, Fault, FaultKind, MAX_REASON_BYTES, MAX_SCORE, Verdict, View, excerpt};
 
 use super::{
     fault::{output_fault, shown},
@@ -29,6 +29,8 @@ pub(super) struct Statements<'v> {
     latest_score: i64,
     /// Whether the answer has whole nodes: they win over names.
     has_objects: bool,
+    /// The reasons so far: equal ones are one text, and all together are bounded.
+    reasons: DistinctReasons,
     fault: Option<Fault>,
 }
 
@@ -58,6 +60,7 @@ impl<'v> Statements<'v> {
             latest: None,
             latest_score: 0,
             has_objects: false,
+            reasons: DistinctReasons::default(),
             fault: None,
         }
     }
@@ -99,9 +102,10 @@ impl<'v> Statements<'v> {
             return Err(output_fault(&reason_too_long(reason.len()).to_string()));
         }
         if let Some(node) = self.latest {
+            let reason = self.reasons.keep(reason).map_err(|breach| output_fault(&breach))?;
             let about = &mut self.nodes[node];
             let kept = if list == AnswerList::Failed { &mut about.failed } else { &mut about.unresolvable };
-            *kept = Some(reason.into());
+            *kept = Some(reason);
         }
         Ok(())
     }

@@ -59,6 +59,22 @@ fn a_reason_beyond_its_limit_ends_the_parser() {
     assert_faults(&[(&format!(r#"{{"FailedNodes":{{"n0":"{reason}","#), "a reason of 1025 bytes; at most 1024")]);
 }
 
+/// The text is not whole: a parser that goes on finds its end.
+#[test]
+fn different_reasons_of_more_than_their_limit_end_the_parser() {
+    let node = |n: u32| Node::from_json(format!(r#"{{"metadata":{{"name":"n{n}"}}}}"#).into()).unwrap();
+    let cluster = Arc::new(Cluster::from_objects((0..10_000).map(node).collect(), vec![]));
+    let view = View::new(Arc::new(Pod::default()), cluster, (0..10_000).collect(), 0);
+    let fault = |reason: &dyn Fn(u32) -> String| {
+        let failed: Vec<_> = (0..10_000).map(|n| format!(r#""n{n}":"{}""#, reason(n))).collect();
+        filter(format!(r#"{{"FailedNodes":{{{},"#, failed.join(",")).as_bytes(), &view).unwrap_err().detail
+    };
+    let different = fault(&|n| format!("{n:01000}"));
+    assert!(different.starts_with("different reasons of more than 4 MiB in one call"), "{different}");
+    let equal = fault(&|_| "r".repeat(1000));
+    assert!(equal.contains("EOF"), "{equal}");
+}
+
 #[test]
 fn a_string_of_another_type_is_not_quoted() {
     let long = "n".repeat(1 << 10);
