@@ -2,7 +2,7 @@
 
 mod input;
 
-use std::{slice, sync::Arc};
+use std::{mem, slice, sync::Arc};
 
 use plimsoll_core::View;
 use wasmtime::Error;
@@ -52,28 +52,33 @@ impl ProgramStdio {
     }
 
     /// The bytes that it may still write.
-    pub(crate) fn room(&self) -> usize {
+    fn room(&self) -> usize {
         self.most.saturating_sub(self.output.len())
     }
 
-    /// Takes bytes that the program writes.
+    /// Takes the output for one write of this many bytes, with memory for them; [`Self::put_output`] brings it back. So
+    /// the bytes go from the memory of the guest to the output without another copy.
     ///
     /// # Errors
     /// If they are more than an answer may have, or there is no memory for them.
-    pub(crate) fn write(&mut self, bytes: &[u8], limiter: &mut MemoryLimiter) -> wasmtime::Result<()> {
-        if bytes.len() > self.room() {
+    pub(crate) fn take_output(&mut self, length: usize, limiter: &mut MemoryLimiter) -> wasmtime::Result<Vec<u8>> {
+        if length > self.room() {
             let detail = format!("more than {} bytes on standard output", self.most);
             return Err(Error::new(Stop::Output(detail)));
         }
         let free = self.output.capacity() - self.output.len();
-        if bytes.len() > free {
+        if length > free {
             // Twice as much each time, so that a program may write in small pieces.
-            let more = bytes.len().max(self.output.len()).max(OUTPUT_STEP).min(self.room());
+            let more = length.max(self.output.len()).max(OUTPUT_STEP).min(self.room());
             limiter.keep(more)?;
             self.output.reserve_exact(more);
         }
-        self.output.extend_from_slice(bytes);
-        Ok(())
+        Ok(mem::take(&mut self.output))
+    }
+
+    /// Brings the output back after a write.
+    pub(crate) fn put_output(&mut self, output: Vec<u8>) {
+        self.output = output;
     }
 
     /// Counts the memory that the parser of the output takes.
@@ -126,6 +131,19 @@ fn escaped_length(bytes: &mut slice::Iter<'_, u8>) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shares::{MemoryCharge, Shares};
+
+    #[test]
+    fn a_write_that_is_refused_takes_no_memory() {
+        let mut limiter = MemoryLimiter::new(64 << 10, MemoryCharge::warm(&Arc::new(Shares::new(1, 1 << 40))));
+        let mut stdio = ProgramStdio::of(&Arc::new(View::empty("null".into())), "filter");
+        for length in [1 << 19, 1 << 29] {
+            assert!(stdio.take_output(length, &mut limiter).is_err());
+            assert_eq!((stdio.output.capacity(), limiter.taken()), (0, 0));
+        }
+        let output = stdio.take_output(1, &mut limiter).unwrap();
+        assert_eq!((output.capacity(), limiter.taken()), (OUTPUT_STEP, OUTPUT_STEP));
+    }
 
     #[test]
     fn the_parser_is_counted_with_its_deepest_nesting_and_its_longest_string_with_an_escape() {

@@ -115,16 +115,16 @@ impl StoreData {
         self.context.as_mut().and_then(|context| context.stdio.as_mut()).ok_or(Stop::Unasked)
     }
 
-    /// The bytes that a program may still write to its standard output; `None` of a policy that exports verbs.
-    pub(crate) fn output_room(&self) -> Option<usize> {
-        self.context.as_ref()?.stdio.as_ref().map(ProgramStdio::room)
+    /// Whether the standard output is an answer; that of a policy that exports verbs is log lines.
+    pub(crate) fn is_program(&self) -> bool {
+        self.context.as_ref().is_some_and(|context| context.stdio.is_some())
     }
 
-    /// Takes bytes that the program writes to its standard output.
-    pub(crate) fn write_output(&mut self, bytes: &[u8]) -> wasmtime::Result<()> {
+    /// Takes the standard output for a write of this many bytes, with memory for them.
+    pub(crate) fn take_output(&mut self, length: usize) -> wasmtime::Result<Vec<u8>> {
         let Self { context, limiter, .. } = self;
         match context.as_mut().and_then(|context| context.stdio.as_mut()) {
-            Some(stdio) => stdio.write(bytes, limiter),
+            Some(stdio) => stdio.take_output(length, limiter),
             None => Err(wasmtime::Error::new(Stop::Unasked)),
         }
     }

@@ -136,9 +136,7 @@ mod tests {
         };
         let nodes = vec![node("a", "1"), node("b", "2"), node("a", "3")];
         let cluster = Arc::new(Cluster::from_objects(nodes, vec![]));
-        let view = |slots: &[u32]| {
-            Arc::new(View::new(Arc::new(Pod::default()), Arc::clone(&cluster), slots.into(), 0))
-        };
+        let view = |slots: &[u32]| Arc::new(View::new(Arc::new(Pod::default()), Arc::clone(&cluster), slots.into(), 0));
         let once = whole(Input::of(&view(&[0, 1])), usize::MAX);
         for slots in [&[0, 0, 1][..], &[0, 1, 1, 0], &[0, 1, 2]] {
             assert_eq!(whole(Input::of(&view(slots)), 7), once, "{slots:?}");

@@ -127,12 +127,15 @@ fn output(linked: &mut LinkerInstance<'_, StoreData>, name: &str) -> Result<bool
 /// Passes bytes that a guest wrote to standard output (1) or error (2) to the log of its call; the standard output of a
 /// program is its answer.
 pub(crate) fn write(store: &mut StoreContextMut<'_, StoreData>, fd: u32, bytes: &WasmList<u8>) -> Result<()> {
-    let all = bytes.as_le_slice(&*store);
-    if let Some(room) = store.data().output_room().filter(|_| fd == STDOUT) {
-        // One byte more than there is room for is enough to refuse it.
-        let bytes = all[..all.len().min(room + 1)].to_vec();
-        return store.data_mut().write_output(&bytes);
+    if fd == STDOUT && store.data().is_program() {
+        // Refused before anything is copied.
+        let length = bytes.as_le_slice(&*store).len();
+        let mut output = store.data_mut().take_output(length)?;
+        output.extend_from_slice(bytes.as_le_slice(&*store));
+        store.data_mut().stdio().map_err(Error::new)?.put_output(output);
+        return Ok(());
     }
+    let all = bytes.as_le_slice(&*store);
     let bytes = all[..all.len().min(log::MAX_WRITE_BYTES)].to_vec();
     store.data_mut().log().map_err(Error::new)?.write(fd, &bytes);
     Ok(())
