@@ -1,5 +1,7 @@
 //! A policy that fails again and again is not asked for a while.
 
+mod streak;
+
 use std::{
     sync::{
         Arc,
@@ -10,7 +12,8 @@ use std::{
 
 use parking_lot::Mutex;
 
-use crate::{FailedCall, Fault, Verb, View};
+use self::streak::Streak;
+use crate::{FailedCall, Fault, Pod, Verb, View};
 
 /// Faults in a row that open the circuit.
 pub const FAULTS_TO_OPEN: u32 = 5;
@@ -18,8 +21,10 @@ pub const FAULTS_TO_OPEN: u32 = 5;
 /// The time that a circuit stays open.
 pub const OPEN_TIME: Duration = Duration::from_secs(10);
 
-/// Counts the faults in a row of one policy. Every request passes here: an answer takes no lock; only a fault of a
-/// policy on probation does, to keep the call that failed.
+/// Counts the consecutive faults of one policy. If they are about several pods, the policy is not called for a while; if
+/// they are about one pod, which may be the cause, it is only not called about that pod.
+///
+/// Every request passes here: an answer takes no lock; only faults do, and calls while the last five were faults.
 #[derive(Debug)]
 pub struct Circuit {
     born: Instant,
@@ -31,6 +36,7 @@ pub struct Circuit {
     /// Whether failed calls are kept until then.
     is_on_probation: AtomicBool,
     failed: Mutex<Option<FailedCall>>,
+    streak: Mutex<Streak>,
 }
 
 // === impl Circuit ===
@@ -45,10 +51,11 @@ impl Circuit {
             has_answered: AtomicBool::new(false),
             is_on_probation: AtomicBool::new(false),
             failed: Mutex::default(),
+            streak: Mutex::default(),
         }
     }
 
-    /// Whether the policy must not be asked now.
+    /// Whether the policy must not be asked now, whatever the pod.
     pub fn is_open(&self, now: Instant) -> bool {
         let until = self.open_until.load(Ordering::Relaxed);
         until != 0 && self.nanos(now) < until
@@ -66,14 +73,32 @@ impl Circuit {
         }
     }
 
-    /// Counts a fault; true if it opened the circuit. After a pause a single fault opens it again.
-    pub fn failed(&self, now: Instant) -> bool {
+    /// Whether the policy must not be asked about this pod now, because its last calls about this pod alone failed.
+    pub fn is_paused_for(&self, pod: &Pod, now: Instant) -> bool {
+        self.faults.load(Ordering::Relaxed) >= FAULTS_TO_OPEN && self.streak.lock().is_paused_for(pod, now)
+    }
+
+    /// Counts a fault about a pod; true if it opened the circuit. After the pause faults about two pods open it again.
+    pub fn failed(&self, pod: &Pod, now: Instant) -> bool {
+        let mut streak = self.streak.lock();
         let faults = self.faults.fetch_add(1, Ordering::Relaxed).saturating_add(1);
-        let opens = faults >= FAULTS_TO_OPEN && !self.is_open(now);
-        if opens {
-            self.open_until.store(self.nanos(now + OPEN_TIME), Ordering::Relaxed);
+        let was_open = self.open_until.load(Ordering::Relaxed) != 0;
+        let is_open = self.is_open(now);
+        if faults == 1 || (was_open && !is_open) {
+            *streak = Streak::of(pod);
+            self.open_until.store(0, Ordering::Relaxed);
+        } else {
+            streak.add(pod);
         }
-        opens
+        if faults < FAULTS_TO_OPEN || is_open {
+            return false;
+        }
+        if streak.has_others() {
+            self.open_until.store(self.nanos(now + OPEN_TIME), Ordering::Relaxed);
+        } else {
+            streak.pause(now + OPEN_TIME);
+        }
+        streak.has_others()
     }
 
     /// Whether a call has ended without a fault.
@@ -92,12 +117,13 @@ impl Circuit {
         self.failed.lock().take();
     }
 
-    /// The last failed call, once faults have opened the circuit before any call ended without one.
+    /// The last failed call, once five consecutive calls have failed before any call ended without a fault.
     pub fn take_failed(&self) -> Option<FailedCall> {
         if self.has_answered() || self.faults.load(Ordering::Relaxed) < FAULTS_TO_OPEN {
             return None;
         }
-        self.failed.lock().take()
+        let is_of_one_pod = !self.streak.lock().has_others();
+        Some(self.failed.lock().take()?.of_one_pod(is_of_one_pod))
     }
 
     pub(crate) fn is_on_probation(&self) -> bool {
@@ -120,18 +146,45 @@ impl Circuit {
 mod tests {
     use super::*;
 
+    fn pod(uid: &str) -> Pod {
+        let json = format!(r#"{{"metadata":{{"name":"p","uid":"{uid}"}}}}"#);
+        Pod::from_json(json.into()).unwrap()
+    }
+
+    /// A circuit after so many faults, the last about another pod.
+    fn after_faults(faults: usize, now: Instant) -> Circuit {
+        let circuit = Circuit::new(now);
+        (1..faults).for_each(|_| assert!(!circuit.failed(&pod("a"), now)));
+        circuit.failed(&pod("b"), now);
+        circuit
+    }
+
     #[test]
     fn five_faults_in_a_row_open_the_circuit_for_ten_seconds() {
         let start = Instant::now();
-        let circuit = Circuit::new(start);
-        for _ in 0..4 {
-            assert!(!circuit.failed(start));
-            assert!(!circuit.is_open(start));
-        }
-        assert!(circuit.failed(start));
+        assert!(!after_faults(4, start).is_open(start));
+        let circuit = after_faults(5, start);
         assert!(circuit.is_open(start));
         assert!(circuit.is_open(start + Duration::from_millis(9_999)));
         assert!(!circuit.is_open(start + OPEN_TIME));
+    }
+
+    #[test]
+    fn faults_about_one_pod_close_out_that_pod_alone() {
+        let start = Instant::now();
+        let circuit = Circuit::new(start);
+        for _ in 0..20 {
+            assert!(!circuit.failed(&pod("a"), start));
+        }
+        assert!(!circuit.is_open(start) && circuit.is_paused_for(&pod("a"), start));
+        assert!(!circuit.is_paused_for(&pod("b"), start));
+        assert!(!circuit.is_paused_for(&pod("a"), start + OPEN_TIME));
+        assert!(circuit.failed(&pod("b"), start), "so it is not the pod");
+        let nameless = Circuit::new(start);
+        for name in ["a", "a", "a", "a", "b"] {
+            let json = format!(r#"{{"metadata":{{"name":"{name}"}}}}"#);
+            assert_eq!(nameless.failed(&Pod::from_json(json.into()).unwrap(), start), name == "b");
+        }
     }
 
     #[test]
@@ -139,11 +192,12 @@ mod tests {
         let now = Instant::now();
         let circuit = Circuit::new(now);
         for round in 0..20 {
-            assert!(!circuit.failed(now));
+            assert!(!circuit.failed(&pod(&round.to_string()), now));
             if round % 4 == 3 {
                 circuit.succeeded();
             }
         }
+        assert!(!circuit.is_paused_for(&pod("19"), now));
     }
 
     #[test]
@@ -151,7 +205,7 @@ mod tests {
         let (now, view) = (Instant::now(), Arc::new(View::empty(Arc::from("null"))));
         let fault = Fault::new(crate::FaultKind::Trap, "it fails");
         let fail = |circuit: &Circuit| {
-            circuit.failed(now);
+            circuit.failed(&pod("a"), now);
             circuit.keep_failed(Verb::Filter, &view, &fault);
         };
         let circuit = Circuit::new(now);
@@ -162,7 +216,11 @@ mod tests {
         (0..4).for_each(|_| fail(&circuit));
         assert!(circuit.take_failed().is_none(), "it may still recover");
         fail(&circuit);
-        assert_eq!(circuit.take_failed().unwrap().fault(), &fault);
+        let call = circuit.take_failed().unwrap();
+        assert_eq!((call.fault(), call.is_of_one_pod()), (&fault, true));
+        circuit.failed(&pod("b"), now);
+        circuit.keep_failed(Verb::Filter, &view, &fault);
+        assert!(!circuit.take_failed().unwrap().is_of_one_pod());
         let circuit = Circuit::new(now);
         circuit.begin_probation();
         circuit.succeeded();
@@ -171,17 +229,17 @@ mod tests {
     }
 
     #[test]
-    fn after_the_pause_one_fault_opens_it_again_and_one_success_closes_it() {
+    fn after_the_pause_faults_about_two_pods_open_it_again_and_one_success_closes_it() {
         let start = Instant::now();
-        let circuit = Circuit::new(start);
-        for _ in 0..5 {
-            circuit.failed(start);
-        }
+        let circuit = after_faults(5, start);
         let later = start + OPEN_TIME;
-        assert!(circuit.failed(later));
+        assert!(!circuit.failed(&pod("a"), later));
+        assert!(circuit.is_paused_for(&pod("a"), later) && !circuit.is_open(later));
+        assert!(circuit.failed(&pod("b"), later));
         assert!(circuit.is_open(later));
         circuit.succeeded();
         assert!(!circuit.is_open(later));
-        assert!(!circuit.failed(later));
+        assert!(!circuit.failed(&pod("c"), later));
+        assert!(!circuit.is_paused_for(&pod("c"), later));
     }
 }

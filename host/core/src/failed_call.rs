@@ -10,13 +10,14 @@ pub struct FailedCall {
     verb: Verb,
     view: Arc<View>,
     fault: Fault,
+    is_of_one_pod: bool,
 }
 
 // === impl FailedCall ===
 
 impl FailedCall {
     pub(crate) fn new(verb: Verb, view: &Arc<View>, fault: &Fault) -> Self {
-        Self { verb, view: Arc::clone(view), fault: fault.clone() }
+        Self { verb, view: Arc::clone(view), fault: fault.clone(), is_of_one_pod: true }
     }
 
     /// The verb that was asked.
@@ -27,6 +28,15 @@ impl FailedCall {
     /// The fault that ended the call.
     pub fn fault(&self) -> &Fault {
         &self.fault
+    }
+
+    /// Whether the calls that failed so far were all about one pod, which may be the cause.
+    pub fn is_of_one_pod(&self) -> bool {
+        self.is_of_one_pod
+    }
+
+    pub(crate) fn of_one_pod(self, is_of_one_pod: bool) -> Self {
+        Self { is_of_one_pod, ..self }
     }
 
     pub(crate) fn view(&self) -> &View {

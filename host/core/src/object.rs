@@ -13,6 +13,7 @@ mod pod;
 mod pointer;
 mod pool;
 mod quantities;
+mod sizes;
 mod steady;
 mod taint;
 

@@ -83,6 +83,19 @@ impl FailedCall {
         let ask = Ask::new(Arc::clone(&member.id), Arc::new(view), limits);
         put(member.policy.as_ref(), self.verb(), &Ask { class: CallClass::Background, ..ask })
     }
+
+    /// Whether a version fails this verb about the sample pod and node, too, within this time; nobody who sends pods has
+    /// a say in that.
+    pub fn sample_fails(&self, member: &Member, longest: Duration) -> bool {
+        let trial = TrialCall {
+            policy: Arc::clone(&member.id),
+            settings: Arc::clone(&member.settings),
+            fact_access: Arc::clone(&member.fact_access),
+            timeout: member.config.timeout.min(longest),
+            memory: member.config.memory,
+        };
+        trial.try_verb(member.policy.as_ref(), self.verb()).is_some()
+    }
 }
 
 // === impl TrialCall ===
@@ -95,21 +108,22 @@ impl TrialCall {
     /// ran out of more time than that, or of less than its own timeout, is not.
     pub fn put_to<'p>(&'p self, policy: &'p dyn Policy) -> impl Iterator<Item = TrialFault> + 'p {
         let verbs = policy.verbs();
-        let try_verb = move |verb| {
-            let time = self.timeout.min(self.longest);
-            let first = self.ask(policy, verb, time)?;
-            let is_timeout = first.fault.kind == FaultKind::Timeout;
-            if is_timeout && time < self.timeout {
-                return Some(TrialFault { is_certain: false, is_cut_short: true, ..first });
-            }
-            let had_time = is_timeout && time > TRIAL_TIMEOUT;
-            if first.fault.kind.is_transient() && !had_time {
-                self.ask(policy, verb, time.max(TRIAL_TIMEOUT))
-            } else {
-                Some(first)
-            }
-        };
-        verbs.iter().filter(|verb| *verb != Verb::Validate).filter_map(try_verb)
+        verbs.iter().filter(|verb| *verb != Verb::Validate).filter_map(move |verb| self.try_verb(policy, verb))
+    }
+
+    fn try_verb(&self, policy: &dyn Policy, verb: Verb) -> Option<TrialFault> {
+        let time = self.timeout.min(self.longest);
+        let first = self.ask(policy, verb, time)?;
+        let is_timeout = first.fault.kind == FaultKind::Timeout;
+        if is_timeout && time < self.timeout {
+            return Some(TrialFault { is_certain: false, is_cut_short: true, ..first });
+        }
+        let had_time = is_timeout && time > TRIAL_TIMEOUT;
+        if first.fault.kind.is_transient() && !had_time {
+            self.ask(policy, verb, time.max(TRIAL_TIMEOUT))
+        } else {
+            Some(first)
+        }
     }
 
     fn ask(&self, policy: &dyn Policy, verb: Verb, timeout: Duration) -> Option<TrialFault> {

@@ -168,7 +168,7 @@ impl Caller {
             Err(fault) => {
                 self.observer.called(member, verb, Outcome::Fault(fault), elapsed);
                 self.observer.failed(self.call_of(pod, member, verb), fault);
-                if self.is_to_blame(member, fault, begun) && member.circuit.failed(self.clock.now()) {
+                if self.is_to_blame(member, fault, begun) && member.circuit.failed(pod, self.clock.now()) {
                     self.observer.circuit_opened(member);
                 }
             }
@@ -224,8 +224,8 @@ impl Caller {
         begun: Instant,
         ask: impl FnOnce(&Ask) -> Result<A, Fault>,
     ) -> Result<A, Fault> {
-        if member.circuit.is_open(begun) {
-            return Err(Fault::new(FaultKind::CircuitOpen, "too many faults in a row; it is asked again within 10 s"));
+        if let Some(fault) = closed_out(member, view.pod(), begun) {
+            return Err(fault);
         }
         if begun >= self.deadline {
             let detail = format!("no time was left of the request, which may take {:?}", self.request_timeout);
@@ -246,6 +246,15 @@ impl Caller {
         }
         result
     }
+}
+
+/// The fault of a call that the circuit does not allow.
+fn closed_out(member: &Member, pod: &Pod, now: Instant) -> Option<Fault> {
+    if member.circuit.is_open(now) {
+        return Some(Fault::new(FaultKind::CircuitOpen, "too many faults in a row; it is asked again within 10 s"));
+    }
+    let detail = "too many faults in a row about this pod alone; it is asked about it again within 10 s";
+    member.circuit.is_paused_for(pod, now).then(|| Fault::new(FaultKind::CircuitOpen, detail))
 }
 
 pub(super) fn or_skip<A>(member: &Member, verb: Verb, result: Result<A, Fault>) -> Result<Option<A>, DecideError> {

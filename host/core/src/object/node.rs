@@ -10,7 +10,7 @@ use self::wire::{MetadataJson, NodeJson, SpecJson, StatusJson, other_names, stat
 use super::{
     ALLOCATION, Entries, ObjectError, Quantities, at_pointer,
     image::{ImageName, Images, LazyImages},
-    parse, steady,
+    parse, sizes, steady,
     taint::Taint,
 };
 use crate::stamp::stamp;
@@ -48,13 +48,15 @@ impl Node {
     /// Reads the JSON of one Node.
     ///
     /// # Errors
-    /// If it is not JSON, has no name, or a field that policies read has another type.
+    /// If it is not JSON, has no name, a field that policies read has another type, or a text in its metadata is longer
+    /// than Kubernetes allows.
     pub fn from_json(json: Bytes) -> Result<Self, ObjectError> {
         let wire: NodeJson<'_> = parse("Node", &json)?;
         if wire.metadata.name.is_empty() {
             return Err(ObjectError::new("Node", "has no metadata.name"));
         }
-        let MetadataJson { labels, annotations, .. } = &wire.metadata;
+        let MetadataJson { name, labels, annotations } = &wire.metadata;
+        sizes::check("Node", name, "", labels, annotations)?;
         let SpecJson { taints, unschedulable } = wire.spec.unwrap_or_default();
         let StatusJson { allocatable, capacity, conditions, addresses } = wire.status.unwrap_or_default();
         let addresses = other_names(addresses.unwrap_or_default(), &wire.metadata.name);

@@ -7,7 +7,7 @@ use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 use bytes::Bytes;
 
 use self::wire::{PodJson, seconds};
-use super::{Entries, ObjectError, Owner, Quantities, at_pointer, parse, placed};
+use super::{Entries, ObjectError, Owner, Quantities, at_pointer, parse, placed, sizes};
 
 /// Annotations or labels by key.
 type Texts = BTreeMap<Box<str>, Box<str>>;
@@ -63,12 +63,14 @@ impl Pod {
     /// Reads the JSON of the pod being scheduled; it answers every read.
     ///
     /// # Errors
-    /// If it is not JSON or a field that policies read has another type.
+    /// If it is not JSON, a field that policies read has another type, or a text in its metadata is longer than
+    /// Kubernetes allows.
     pub fn from_json(json: Bytes) -> Result<Self, ObjectError> {
         let wire: PodJson<'_> = parse("Pod", &json)?;
         let (images, named) = (wire.spec.images(), wire.spec.named_resources());
         let scheduler_name = wire.spec.scheduler_name.as_deref().filter(|name| !name.is_empty()).map(Box::from);
         let pod = Self::from_wire(wire);
+        sizes::check("Pod", &pod.name, &pod.namespace, &pod.labels, &pod.annotations)?;
         Ok(Self { whole: Some(Arc::new(Whole { json, images, named, scheduler_name })), ..pod })
     }
 
@@ -76,7 +78,7 @@ impl Pod {
     /// more than [`MAX_KEPT_ANNOTATION_BYTES`](super::MAX_KEPT_ANNOTATION_BYTES) only the smaller values.
     ///
     /// # Errors
-    /// As for [`Pod::from_json`], and if its labels or keys are too large to be kept.
+    /// As for [`Pod::from_json`], with larger limits: if its labels or keys are too large to be kept.
     pub fn placed_from_json(json: &[u8]) -> Result<Self, ObjectError> {
         let mut wire: PodJson<'_> = parse("Pod", json)?;
         wire.metadata.annotations = placed::kept_annotations(wire.metadata.annotations);

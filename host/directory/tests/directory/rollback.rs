@@ -7,7 +7,7 @@ use plimsoll_directory::{DirectoryConfig, PolicyChange};
 
 use crate::{
     fake::good,
-    starting::filter,
+    starting::{filter, filter_about},
     world::{Watched, World, digest_of, member, tag, wait_until},
 };
 
@@ -41,9 +41,10 @@ fn replace(world: &World, watched: &mut Watched, version: &str) {
     ask_five_times(watched);
 }
 
+/// Asks about two pods.
 fn ask_five_times(watched: &Watched) {
-    for _ in 0..5 {
-        assert!(filter(&watched.roster, "a").is_err());
+    for uid in ["u", "u", "u", "u", "v"] {
+        assert!(filter_about(&watched.roster, "a", uid).is_err());
     }
 }
 
@@ -86,6 +87,29 @@ fn a_version_stays_that_has_answered_once_or_fails_what_the_one_before_fails() {
     world.write("y.wasm", &good("a"));
     watched.wait_for_tag("y", "a");
     assert_eq!((watched.roster.state("x"), member(&watched.roster, "x").unwrap().version), (PolicyState::Active, 2));
+}
+
+/// Otherwise a client that is quicker than the first honest pod could take any new version back.
+#[test]
+fn a_version_that_fails_about_one_pod_alone_and_answers_the_sample_stays() {
+    let (world, beside) = world_with_v1();
+    let mut watched = start(&world, &beside.path().join("last-good"));
+    watched.wait_for_tag("x", "v1");
+    assert_eq!(filter(&watched.roster, "a"), Ok(Some("x: v1".to_owned())));
+    world.put("x.wasm", &good("fails"));
+    watched.wait_for("the new version", |roster| member(roster, "x").unwrap().version == 2);
+    for _ in 0..5 {
+        assert!(filter(&watched.roster, "a").is_err());
+    }
+    for tag in ["a", "b"] {
+        // The other update shows that the first calls have been looked at.
+        world.put("y.wasm", &good(tag));
+        watched.wait_for_tag("y", tag);
+    }
+    assert_eq!((watched.roster.state("x"), member(&watched.roster, "x").unwrap().version), (PolicyState::Active, 2));
+    // Another pod shows that the version is the cause.
+    assert!(filter_about(&watched.roster, "a", "v").is_err());
+    wait_for_rollback(&mut watched);
 }
 
 #[test]

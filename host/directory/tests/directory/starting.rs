@@ -25,9 +25,14 @@ type Deed = fn(&World);
 
 /// Asks the root's filters about one node for a pod of this namespace; answers the error, or the reason if there is one.
 pub(crate) fn filter(roster: &Arc<Roster>, namespace: &str) -> Result<Option<String>, String> {
+    filter_about(roster, namespace, "u")
+}
+
+/// The same for a pod with this UID.
+pub(crate) fn filter_about(roster: &Arc<Roster>, namespace: &str, uid: &str) -> Result<Option<String>, String> {
     let gateway = Gateway::new(Arc::new(SystemClock), Arc::new(NoObserver), Duration::from_secs(10));
     gateway.set_roster(Arc::clone(roster));
-    let pod = format!(r#"{{"metadata": {{"name": "p", "namespace": "{namespace}", "uid": "u"}}}}"#);
+    let pod = format!(r#"{{"metadata": {{"name": "p", "namespace": "{namespace}", "uid": "{uid}"}}}}"#);
     let pod = Arc::new(Pod::from_json(Bytes::from(pod)).unwrap());
     let nodes = [NodeObject::Json(Bytes::from_static(br#"{"metadata": {"name": "n"}}"#))];
     let query = Query {

@@ -230,8 +230,11 @@ fn while_a_circuit_is_open_cached_answers_are_used_and_readyz_names_the_policy()
     })
     .unwrap();
     assert_eq!(gateway.get("/readyz").unwrap().body, "ok\n");
-    for _ in 0..5 {
-        prioritize("train");
+    for number in 0..5 {
+        let mut request = request();
+        request["Pod"]["metadata"]["labels"]["app"] = "train".into();
+        request["Pod"]["metadata"]["uid"] = number.to_string().into();
+        gateway.post("/prioritize", &request).unwrap();
     }
     let ready = gateway.get("/readyz").unwrap();
     let note = "note: policy fragile: its circuit is open after 5 consecutive faults";

@@ -255,8 +255,8 @@ fn a_policy_is_not_blamed_for_room_that_others_take() {
 #[test]
 fn a_policy_that_uses_the_whole_request_up_is_blamed() {
     let fixture = mk_slow_fixture(&[(Duration::from_secs(9), Duration::from_secs(9))]);
-    for _ in 0..FAULTS_TO_OPEN {
-        fixture.filter(&["n1"]).unwrap();
+    for number in 0..FAULTS_TO_OPEN {
+        fixture.filter_about(&number.to_string(), &["n1"]).unwrap();
     }
     assert_eq!(fixture.opened(), ["p0"]);
 }
@@ -274,8 +274,8 @@ fn an_open_circuit_is_treated_as_on_error_says_and_closes_after_a_while() {
             mk_member("bad", policy, |config| config.on_error = Some(on_error)),
             mk_member("good", mk_refusing(&["n2"], "no"), |_| {}),
         ]);
-        for _ in 0..FAULTS_TO_OPEN {
-            assert_eq!(fixture.filter(&["n1", "n2"]).is_err(), fails);
+        for number in 0..FAULTS_TO_OPEN {
+            assert_eq!(fixture.filter_about(&number.to_string(), &["n1", "n2"]).is_err(), fails);
         }
         assert_eq!(fixture.opened(), ["bad"]);
         fixture.calls();
@@ -288,6 +288,33 @@ fn an_open_circuit_is_treated_as_on_error_says_and_closes_after_a_while() {
         assert_eq!(fixture.filter(&["n1", "n2"]).unwrap()["n2"].0, "good: no");
         assert_eq!(fixture.opened(), [""; 0]);
     }
+}
+
+/// Otherwise a client with one odd pod would stop a sound policy for the pods of others, and keep it stopped.
+#[test]
+fn a_pod_that_a_policy_always_fails_about_stops_no_other_pod() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let policy = FakePolicy::default().filter(move |ask, nodes| {
+        count.fetch_add(1, Ordering::SeqCst);
+        if ask.view.pod().uid() == "odd" {
+            return Err(Fault::new(FaultKind::Output, "a key too long"));
+        }
+        Ok(vec![Verdict::Fits; nodes.len()])
+    });
+    let fixture = Fixture::of([mk_member("p", policy, |_| {})]);
+    for _ in 0..3 {
+        for _ in 0..2 * FAULTS_TO_OPEN {
+            fixture.filter_about("odd", &["n1"]).unwrap_err();
+        }
+        let error = fixture.filter_about("odd", &["n1"]).unwrap_err().to_string();
+        assert!(error.contains("about this pod alone"), "{error}");
+        fixture.clock.advance(OPEN_TIME);
+    }
+    assert_eq!(asked.load(Ordering::SeqCst), 7, "five times, then once in ten seconds");
+    assert_eq!(fixture.opened(), [""; 0]);
+    fixture.filter_about("odd", &["n1"]).unwrap_err();
+    assert_eq!(fixture.filter_about("honest", &["n1"]), Ok(Refused::default()));
 }
 
 #[test]

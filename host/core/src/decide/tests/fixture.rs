@@ -237,8 +237,13 @@ pub(super) fn mk_placed(uid: &str, node: &str, priority: i32, cpu: &str) -> Json
 }
 
 pub(super) fn mk_pod() -> Arc<Pod> {
+    mk_pod_of("uid-new")
+}
+
+/// The same pod with another UID.
+pub(super) fn mk_pod_of(uid: &str) -> Arc<Pod> {
     let pod = json!({
-        "metadata": {"name": "new", "namespace": "ml", "uid": "uid-new", "labels": {"team": "vision"}},
+        "metadata": {"name": "new", "namespace": "ml", "uid": uid, "labels": {"team": "vision"}},
         "spec": {"priority": 10, "containers": [{"image": "app:1", "resources": {"requests": {"cpu": "2"}}}]},
     });
     Arc::new(Pod::from_json(bytes(&pod)).unwrap())
@@ -384,6 +389,15 @@ impl Fixture {
 
     pub(super) fn filter(&self, names: &[&str]) -> Result<Refused, DecideError> {
         self.filter_outcome(names).map(|outcome| by_name(&outcome, names))
+    }
+
+    /// As [`Fixture::filter`], about a pod with this UID.
+    pub(super) fn filter_about(&self, uid: &str, names: &[&str]) -> Result<Refused, DecideError> {
+        let nodes = cows(names);
+        let query = Query { pod: mk_pod_of(uid), ..self.query(Nodes::Names(&nodes)) };
+        let (outcome, after) = self.gateway.filter("", &query)?;
+        after.run();
+        Ok(by_name(&outcome, names))
     }
 
     pub(super) fn filter_outcome(&self, names: &[&str]) -> Result<FilterOutcome, DecideError> {

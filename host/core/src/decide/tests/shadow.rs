@@ -46,8 +46,8 @@ fn the_faults_of_a_shadow_policy_are_recorded_and_open_its_circuit_alone() {
         mk_member("shadow", mk_failing(FaultKind::Trap), in_shadow),
         mk_member("real", mk_refusing(&["n1"], "no"), |_| {}),
     ]);
-    for _ in 0..6 {
-        assert_eq!(fixture.filter(&["n1"]).unwrap()["n1"].0, "real: no");
+    for number in 0..6 {
+        assert_eq!(fixture.filter_about(&number.to_string(), &["n1"]).unwrap()["n1"].0, "real: no");
     }
     assert_eq!(fixture.opened(), ["shadow"]);
     assert_eq!(fixture.calls().last().unwrap().outcome, Err(FaultKind::CircuitOpen));
