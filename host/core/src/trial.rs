@@ -84,14 +84,15 @@ impl FailedCall {
         put(member.policy.as_ref(), self.verb(), &Ask { class: CallClass::Background, ..ask })
     }
 
-    /// Whether a version fails this verb about the sample pod and node, too, within this time; nobody who sends pods has
-    /// a say in that.
+    /// Whether a version fails this verb about the sample pod and node, too, within this time: nobody who sends
+    /// pods can influence that.
     pub fn sample_fails(&self, member: &Member, longest: Duration) -> bool {
         let trial = TrialCall {
             policy: Arc::clone(&member.id),
             settings: Arc::clone(&member.settings),
             fact_access: Arc::clone(&member.fact_access),
             timeout: member.config.timeout.min(longest),
+            longest,
             memory: member.config.memory,
         };
         trial.try_verb(member.policy.as_ref(), self.verb()).is_some()
