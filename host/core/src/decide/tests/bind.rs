@@ -143,7 +143,8 @@ fn a_fault_fails_the_bind_unless_the_policy_may_be_left_out() {
 
 #[test]
 fn five_faults_open_the_circuit_of_a_bind() {
-    let desk = Desk::new(vec![mk_member("a", mk_failing(FaultKind::Trap), |_| {})], vec![mk_waiting("p"), mk_waiting("q")]);
+    let desk =
+        Desk::new(vec![mk_member("a", mk_failing(FaultKind::Trap), |_| {})], vec![mk_waiting("p"), mk_waiting("q")]);
     for pod in ["p", "p", "p", "p", "q"] {
         desk.bind(pod, "n1").unwrap_err();
     }
