@@ -11,7 +11,7 @@ pub(crate) const MAX_DETAIL_BYTES: usize = 512;
 /// Maximum functions of a backtrace in a fault's text.
 const NAMED_FRAMES: usize = 3;
 
-/// What Go's runtime says in a module that was built without `-buildmode=c-shared`.
+/// The panic of Go's runtime in a module that was built without `-buildmode=c-shared`.
 const GO_COMMAND: &str = "wasmexport function called before runtime initialization";
 
 /// The phase of the guest's execution.

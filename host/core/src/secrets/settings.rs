@@ -76,9 +76,9 @@ fn visit_fields(fields: &mut Map<String, Value>, is_secret: bool, found: &mut im
         .map(|(key, _)| key.clone())
         .collect();
     for (key, field) in fields {
-        let is_shown = key_is_name || !is_secret_name(key) || label_keys.contains(key);
-        let is_name = is_one_of(key, &NAME_FIELDS) && is_shown;
-        let by_name = !is_name && (is_secret_pair || is_secret_name(key));
+        let says_secret = is_secret_name(key) && !label_keys.contains(key);
+        let is_name = is_one_of(key, &NAME_FIELDS) && (key_is_name || !says_secret);
+        let by_name = !is_name && (is_secret_pair || says_secret);
         visit(field, is_secret || by_name, found);
     }
 }

@@ -297,7 +297,7 @@ fn a_filter_that_counts_nothing_says_so_in_its_sidecar_and_is_held_to_that() {
     assert!(error.as_str().unwrap().contains(expected), "{error}");
 }
 
-/// What `serve` makes of such files is in the tests of the directory: the module is asked nothing.
+/// `serve` runs no policy from such a pair of files.
 #[test]
 fn check_of_a_module_whose_sidecar_names_another_one_is_refused() {
     let directory = tempdir().unwrap();
@@ -344,15 +344,19 @@ fn check_names_settings_that_are_not_shown_and_a_weight_without_effect() {
     let directory = tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
     // It has no `validate`, so it accepts any settings.
-    fs::write(at("zone.wasm"), plimsoll_guests::wasi()).unwrap();
-    fs::write(at("zone.yaml"), "weight: 5\nsettings: {zoneKey: zone, apiKey: abc, deep: [{token: abc}]}\n").unwrap();
-    let check = |format: &str| {
-        plimsoll(directory.path(), &["check", "--no-compile-cache", "--output", format, "zone.wasm"]).unwrap()
-    };
-    let printed = check("text");
+    fs::write(at("any.wasm"), plimsoll_guests::wasi()).unwrap();
+    fs::write(at("any.yaml"), "settings: {zoneKey: zone, apiKey: abc, deep: [{token: abc}]}\n").unwrap();
+    fs::copy(guest("zone_drain_v1"), at("zone.wasm")).unwrap();
+    fs::write(at("zone.yaml"), "weight: 5\n").unwrap();
     let secrets = "these settings count as secrets, so texts of the policy show <not shown> in their place: apiKey, deep[0].token";
     let weight = "the weight has no effect: the policy does not score";
-    assert!(printed.out.contains(&format!("  note     {secrets}\n  note     {weight}\n")), "{printed:?}");
-    let report: Value = serde_json::from_str(&check("json").out).unwrap();
-    assert_eq!(report[0]["notes"], json!([secrets, weight]));
+    for (file, note) in [("any.wasm", secrets), ("zone.wasm", weight)] {
+        let check = |format: &str| {
+            plimsoll(directory.path(), &["check", "--no-compile-cache", "--output", format, file]).unwrap().out
+        };
+        let printed = check("text");
+        assert!(printed.contains(&format!("  note     {note}\n")), "{printed}");
+        let report: Value = serde_json::from_str(&check("json")).unwrap();
+        assert_eq!(report[0]["notes"], json!([note]));
+    }
 }
