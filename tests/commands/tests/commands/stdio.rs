@@ -59,7 +59,7 @@ fn node(name: &str) -> Value {
 }
 
 fn pod(say: &str) -> Value {
-    json!({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "p", "namespace": "default", "uid": "u", "labels": {"say": say}}})
+    json!({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "p", "namespace": "default", "uid": "u", "annotations": {"say": say}}})
 }
 
 fn by_name(say: &str) -> Value {

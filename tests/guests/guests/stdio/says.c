@@ -1,5 +1,5 @@
-// A program that answers on standard output as the pod's labels tell it to: it writes the label `say`, or does the label
-// `do`. Without a libc: these are the imports of WASI preview 1 itself.
+// A program that answers on standard output as the pod tells it to: it writes the annotation `say`, or does what the annotation
+// `do` names. Without a libc: these are the imports of WASI preview 1 itself.
 
 typedef unsigned char byte;
 typedef unsigned u32;
@@ -45,14 +45,14 @@ static void read_all(void) {
 	}
 }
 
-static const byte *label(const char *key) {
+static const byte *value_of(const char *key) {
 	for (u32 at = 0; at + 8 < got; at++)
 		if (begins(input + at, key)) return input + at + length_of(key);
 	return 0;
 }
 
-// The text of the label, in which a backslash stands before each quote.
-static void say_label(const byte *text) {
+// The text of the annotation, in which a backslash stands before each quote.
+static void say_value(const byte *text) {
 	u32 length = 0;
 	for (; *text != '"'; text++) {
 		if (*text == '\\') text++;
@@ -101,8 +101,8 @@ static void misbehave(const byte *what) {
 
 __attribute__((export_name("_start"))) void start(void) {
 	read_all();
-	const byte *text = label("\"say\":\"");
-	if (text) say_label(text);
-	const byte *what = label("\"do\":\"");
+	const byte *text = value_of("\"say\":\"");
+	if (text) say_value(text);
+	const byte *what = value_of("\"do\":\"");
 	if (what) misbehave(what);
 }

@@ -19,7 +19,7 @@ use crate::log::logged_about;
 
 /// A view of the small cluster for a pod with one label.
 fn view(key: &str, value: &str) -> View {
-    let pod = json!({"metadata": {"name": "p", "namespace": "default", "labels": {key: value}}});
+    let pod = json!({"metadata": {"name": "p", "namespace": "default", "annotations": {key: value}}});
     let cluster = world::cluster(world::NODES);
     View::new(Arc::new(Pod::from_json(pod.to_string().into()).unwrap()), cluster, (0..world::NODES).collect(), 0)
 }
@@ -80,7 +80,7 @@ fn a_program_scores_from_0_to_10_and_a_node_that_it_leaves_out_has_0() {
 fn a_node_that_a_request_names_twice_gets_one_answer() {
     let Some(policy) = says() else { return };
     let ask = |say: &str, slots: &[u32]| {
-        let pod = json!({"metadata": {"name": "p", "labels": {"say": say}}}).to_string();
+        let pod = json!({"metadata": {"name": "p", "annotations": {"say": say}}}).to_string();
         let nodes = ["n0", "n1", "n0"];
         let node = |name| Node::from_json(json!({"metadata": {"name": name}}).to_string().into()).unwrap();
         let cluster = Cluster::from_objects(nodes.map(node).into(), vec![]);
@@ -226,7 +226,7 @@ fn no_answer_of_a_program_is_cached() {
     let gateway = Gateway::new(Arc::new(SystemClock), Arc::new(NoObserver), Duration::from_secs(30));
     gateway.set_cluster(world::cluster(world::NODES));
     gateway.set_roster(Arc::new(Roster::of_root(vec![Arc::clone(&member)])));
-    let pod = json!({"metadata": {"name": "p", "labels": {"say": r#"{"NodeNames":["n0"]}"#}}}).to_string();
+    let pod = json!({"metadata": {"name": "p", "annotations": {"say": r#"{"NodeNames":["n0"]}"#}}}).to_string();
     let pod = Arc::new(Pod::from_json(pod.into()).unwrap());
     let filter = |nodes: &[&str]| {
         let names: Vec<_> = nodes.iter().map(|name| (*name).into()).collect();

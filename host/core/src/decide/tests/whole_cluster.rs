@@ -184,13 +184,13 @@ fn an_explanation_shows_the_read_with_its_value_and_that_the_answer_is_cached() 
     assert!(answer.is_cached);
     assert_eq!(answer.answer, Ok(SurveyAnswer::Verdict(unschedulable("full"))));
     let reads: Vec<String> = answer.reads.iter().map(|line| format!("{} = {}", line.read, line.value)).collect();
-    let expected = [r#"node.label("zone") = "a""#, r#"cluster.at-least({label: "app"="web"}, 2) = 1"#];
+    let expected = [r#"node.label("zone") = "a""#, r#"cluster.at-least({label: "app"="web"}, 2) = true"#];
     assert_eq!(reads, expected);
     fixture.filter(&["n1", "n3"]).unwrap();
     let tables = fixture.gateway.decision_tables("limit").unwrap();
     let (Verb::Filter, table) = &tables[0] else { panic!("{tables:?}") };
     let read = table.rows.iter().flat_map(|row| &row.conditions).find(|own| own.read.starts_with("cluster.")).unwrap();
-    assert_eq!(read.values, [Shown::Number(1)]);
+    assert_eq!(read.values, [Shown::Flag(true)]);
 }
 
 #[test]
