@@ -151,7 +151,7 @@ mod tests {
         Pod::from_json(json.into()).unwrap()
     }
 
-    /// A circuit after so many faults, the last about another pod.
+    /// A circuit after `faults` consecutive faults, the last of them about another pod.
     fn after_faults(faults: usize, now: Instant) -> Circuit {
         let circuit = Circuit::new(now);
         (1..faults).for_each(|_| assert!(!circuit.failed(&pod("a"), now)));

@@ -1,8 +1,7 @@
 //! Modules that write to all memory that an unused slot of the instance pool keeps.
 //!
 //! A slot keeps up to 256 KiB once a guest has written that much in it, and only a few guests do. A new module gets the
-//! slot that was unused for longest, so without these modules one slot after another would fill for hours, and that
-//! would look like a leak.
+//! slot that was unused for longest, so without these modules one slot after another would fill for hours.
 
 use std::{fs, time::Duration};
 
