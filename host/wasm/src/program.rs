@@ -9,12 +9,12 @@
 
 mod answer;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 use plimsoll_core::{Ask, Fault, FaultKind, NodeSource, PROGRAM_VERBS, Policy, Program, Verbs, Verdict, View};
 use wasmtime::Error;
 
-use crate::{guest::GuestPolicy, stdio::ProgramStdio, stop::Stop};
+use crate::{guest::GuestPolicy, stdio::ProgramStdio, stop::Stop, store::StoreData};
 
 /// A program, and the verbs that its sidecar names.
 struct ProgramPolicy {
@@ -38,7 +38,7 @@ impl ProgramPolicy {
         &self,
         ask: &Ask,
         verb: &'static str,
-        parse: impl FnOnce(&[u8], &View) -> Result<T, Fault>,
+        parse: impl FnOnce(&[u8], &View, Instant) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
         self.program.call(ask, |call| {
             let stdio = call.store.data().on_host_time(|| ProgramStdio::of(&ask.view, verb));
@@ -48,8 +48,7 @@ impl ProgramPolicy {
             let run = call.program()?;
             let ended = run.call(&mut call.store, ());
             ended.or_else(|error| if exit_code(&error) == Some(0) { Ok(()) } else { Err(status(error)) })?;
-            call.store.data_mut().count_parser()?;
-            Ok(parse(call.store.data_mut().stdio().map_err(Error::new)?.output(), &ask.view))
+            read_answer(call.store.data_mut(), |output, deadline| parse(output, &ask.view, deadline))
         })?
     }
 }
@@ -87,6 +86,25 @@ impl Program for ProgramPolicy {
     fn answering(&self, verbs: Verbs) -> Arc<dyn Policy> {
         Arc::new(Self { program: Arc::clone(&self.program), verbs })
     }
+}
+
+/// Reads the standard output. The program chooses its size, so the time for it is the program's.
+fn read_answer<T>(
+    state: &mut StoreData,
+    parse: impl FnOnce(&[u8], Instant) -> Result<T, Fault>,
+) -> wasmtime::Result<Result<T, Fault>> {
+    let deadline = state.deadline();
+    let memory = answer::parser_memory(state.stdio().map_err(Error::new)?.output(), deadline);
+    if let Ok(memory) = memory {
+        state.limiter.keep(memory)?;
+    }
+    let output = state.stdio().map_err(Error::new)?.output();
+    let answer = memory.and_then(|_| parse(output, deadline));
+    if answer.is_err() {
+        // The parser ends at the deadline, too.
+        state.check_deadline().map_err(Error::new)?;
+    }
+    Ok(answer)
 }
 
 fn exit_code(error: &Error) -> Option<u32> {

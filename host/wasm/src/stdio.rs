@@ -2,7 +2,7 @@
 
 mod input;
 
-use std::{mem, slice, sync::Arc};
+use std::{mem, sync::Arc};
 
 use plimsoll_core::View;
 use wasmtime::Error;
@@ -81,51 +81,10 @@ impl ProgramStdio {
         self.output = output;
     }
 
-    /// Counts the memory that the parser of the output takes.
-    ///
-    /// # Errors
-    /// If there is no memory for it.
-    pub(crate) fn count_parser(&self, limiter: &mut MemoryLimiter) -> wasmtime::Result<()> {
-        limiter.keep(parser_memory(&self.output))
-    }
-
     /// The output so far.
     pub(crate) fn output(&self) -> &[u8] {
         &self.output
     }
-}
-
-/// Bytes that `serde_json` may take for a text: it has one buffer, which doubles, for a string with escapes, or for a
-/// byte of each level of nesting.
-fn parser_memory(json: &[u8]) -> usize {
-    let (mut depth, mut longest) = (0_usize, 0);
-    let mut bytes = json.iter();
-    while let Some(byte) = bytes.next() {
-        match byte {
-            b'[' | b'{' => depth += 1,
-            b']' | b'}' => depth = depth.saturating_sub(1),
-            b'"' => longest = longest.max(escaped_length(&mut bytes)),
-            _ => {}
-        }
-        longest = longest.max(depth);
-    }
-    2 * longest
-}
-
-/// The bytes of a string, up to its end, if it has an escape; 0 if it has none.
-fn escaped_length(bytes: &mut slice::Iter<'_, u8>) -> usize {
-    let (before, mut has_escape) = (bytes.len(), false);
-    while let Some(byte) = bytes.next() {
-        match byte {
-            b'"' => break,
-            b'\\' => {
-                has_escape = true;
-                bytes.next();
-            }
-            _ => {}
-        }
-    }
-    if has_escape { before - bytes.len() } else { 0 }
 }
 
 #[cfg(test)]
@@ -143,20 +102,5 @@ mod tests {
         }
         let output = stdio.take_output(1, &mut limiter).unwrap();
         assert_eq!((output.capacity(), limiter.taken()), (OUTPUT_STEP, OUTPUT_STEP));
-    }
-
-    #[test]
-    fn the_parser_is_counted_with_its_deepest_nesting_and_its_longest_string_with_an_escape() {
-        let cases = [
-            ("", 0),
-            (r#"{"NodeNames":["a","a long name without any escape"]}"#, 2 * 2),
-            (r#"{"Error":"\u0041bcdefghij"}"#, 2 * 16),
-            (r#""[[[[ \" [[[[""#, 2 * 13),
-            (r#""not ended \"#, 2 * 11),
-            ("[[[[]]]] [[", 2 * 4),
-        ];
-        for (json, bytes) in cases {
-            assert_eq!(parser_memory(json.as_bytes()), bytes, "{json}");
-        }
     }
 }

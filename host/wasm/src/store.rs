@@ -129,15 +129,6 @@ impl StoreData {
         }
     }
 
-    /// Counts the memory that the parser of the standard output takes.
-    pub(crate) fn count_parser(&mut self) -> wasmtime::Result<()> {
-        let Self { context, limiter, .. } = self;
-        match context.as_ref().and_then(|context| context.stdio.as_ref()) {
-            Some(stdio) => stdio.count_parser(limiter),
-            None => Err(wasmtime::Error::new(Stop::Unasked)),
-        }
-    }
-
     /// Flushes the log, and drops the context of the call.
     pub(crate) fn end(&mut self) {
         self.settings = None;
@@ -156,13 +147,24 @@ impl StoreData {
         done
     }
 
+    /// The end of the call's time so far: time of the host moves it.
+    pub(crate) fn deadline(&self) -> Instant {
+        self.limit.deadline_after(Duration::from_nanos(self.host_time.load(Relaxed)))
+    }
+
+    /// The end of the call's time.
+    ///
+    /// # Errors
+    /// If it is over.
+    pub(crate) fn check_deadline(&self) -> Result<Instant, Stop> {
+        let deadline = self.deadline();
+        if Instant::now() < deadline { Ok(deadline) } else { Err(Stop::Deadline(self.limit.allowed)) }
+    }
+
     /// Epoch ticks are inexact; the clock decides.
     fn at_epoch_deadline(&self) -> wasmtime::Result<UpdateDeadline> {
-        let deadline = self.limit.deadline_after(Duration::from_nanos(self.host_time.load(Relaxed)));
-        if Instant::now() < deadline {
-            return Ok(UpdateDeadline::Continue(ticks_until(deadline)));
-        }
-        Err(wasmtime::Error::new(Stop::Deadline(self.limit.allowed)))
+        let deadline = self.check_deadline().map_err(wasmtime::Error::new)?;
+        Ok(UpdateDeadline::Continue(ticks_until(deadline)))
     }
 }
 

@@ -1,15 +1,20 @@
 //! The standard output of a program: `ExtenderFilterResult` or `HostPriorityList`, checked against the request.
 //!
-//! The output is parsed in one pass that ends at the first mistake. Nothing of it is copied but reasons for nodes of the
-//! view, so an answer takes no more memory than the view's nodes need, whatever a program writes.
+//! A first pass bounds what the parser can take; the parser ends at the first mistake, or when the time is over. Nothing
+//! of the output is copied but reasons for nodes of the view, so an answer takes no more memory than the view's nodes
+//! need, whatever a program writes.
 
 mod fault;
 mod parts;
 mod reader;
+mod scan;
 mod statements;
+
+use std::time::Instant;
 
 use plimsoll_core::{Fault, Verdict, View, excerpt};
 
+pub(super) use self::scan::parser_memory;
 use self::{fault::output_fault, parts::Part, statements::Statements};
 
 /// Maximum bytes of an answer that a message quotes.
@@ -21,24 +26,26 @@ const PRIORITY_LIST: &str = "a HostPriorityList, [{\"Host\": \"...\", \"Score\":
 /// The verdict about each node of the view.
 ///
 /// # Errors
-/// If the output is no such result, names a node that the view does not have, or says nothing or two things about one.
-pub(super) fn filter(output: &[u8], view: &View) -> Result<Vec<Verdict>, Fault> {
-    parse(output, view, Part::FilterResult, FILTER_RESULT, "{")?.verdicts()
+/// If the output is no such result, names a node that the view does not have, or says nothing or two things about one,
+/// or if the deadline is over.
+pub(super) fn filter(output: &[u8], view: &View, deadline: Instant) -> Result<Vec<Verdict>, Fault> {
+    parse(output, Statements::about(view, deadline), Part::FilterResult, FILTER_RESULT, "{")?.verdicts()
 }
 
 /// The score of each node of the view, 0 to [`MAX_SCORE`](plimsoll_core::MAX_SCORE); a node that is not listed has 0, as
 /// for kube-scheduler.
 ///
 /// # Errors
-/// If the output is no such list, names a node that the view does not have or names one twice, or has a score out of range.
-pub(super) fn prioritize(output: &[u8], view: &View) -> Result<Vec<u32>, Fault> {
+/// If the output is no such list, names a node that the view does not have or names one twice, or has a score out of
+/// range, or if the deadline is over.
+pub(super) fn prioritize(output: &[u8], view: &View, deadline: Instant) -> Result<Vec<u32>, Fault> {
     // A nil slice of Go is a null.
-    Ok(parse(output, view, Part::Priorities, PRIORITY_LIST, "[n")?.scores())
+    Ok(parse(output, Statements::about(view, deadline), Part::Priorities, PRIORITY_LIST, "[n")?.scores())
 }
 
 fn parse<'v>(
     output: &[u8],
-    view: &'v View,
+    mut statements: Statements<'v>,
     whole: Part,
     expected: &str,
     opening: &str,
@@ -55,7 +62,6 @@ fn parse<'v>(
     if !opening.as_bytes().contains(&text[0]) {
         return Err(wrong("its sidecar says which verbs it is asked (stdio.verbs)"));
     }
-    let mut statements = Statements::about(view);
     match reader::read(text, whole, &mut statements) {
         Ok(()) => Ok(statements),
         Err(error) => Err(statements.take_fault().unwrap_or_else(|| wrong(&error.to_string()))),

@@ -5,7 +5,7 @@ use std::fmt;
 use plimsoll_core::Fault;
 use serde::{
     Deserializer,
-    de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor},
+    de::{DeserializeSeed, Error, MapAccess, SeqAccess, Unexpected, Visitor},
 };
 
 use super::{
@@ -28,6 +28,9 @@ struct Reader<'r, 'v> {
     part: Part,
     statements: &'r mut Statements<'v>,
 }
+
+/// Passes over a value of no use, as the other values do: `IgnoredAny` of serde does not look at the clock.
+struct Skipped<'r, 'v>(&'r mut Statements<'v>);
 
 /// Finds a key among the fields of an object.
 struct Key(&'static [Field]);
@@ -64,7 +67,7 @@ impl<'v> Reader<'_, 'v> {
         let mut seen = 0_u8;
         while let Some(key) = map.next_key_seed(Key(fields))? {
             let Some((index, field)) = key else {
-                map.next_value::<IgnoredAny>()?;
+                map.next_value_seed(Skipped(self.statements))?;
                 continue;
             };
             if seen & (1 << index) != 0 {
@@ -91,6 +94,7 @@ impl<'de> DeserializeSeed<'de> for Reader<'_, '_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        self.statements.next_value()?;
         // Any: the messages of a parser that expects one type quote a string of another type as a whole.
         from.deserialize_any(self)
     }
@@ -150,6 +154,61 @@ impl<'de> Visitor<'de> for Reader<'_, '_> {
                 self.object(part.fields(), map)
             }
         }
+    }
+}
+
+// === impl Skipped ===
+
+impl<'de> DeserializeSeed<'de> for Skipped<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        self.0.next_value()?;
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Skipped<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        while list.next_element_seed(Skipped(self.0))?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while map.next_key_seed(Skipped(self.0))?.is_some() {
+            map.next_value_seed(Skipped(self.0))?;
+        }
+        Ok(())
     }
 }
 

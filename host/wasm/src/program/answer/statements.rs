@@ -1,8 +1,9 @@
 //! The statements of an answer about the nodes of a view.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Instant};
 
 use plimsoll_core::{DistinctReasons, Fault, FaultKind, MAX_REASON_BYTES, MAX_SCORE, Verdict, View, excerpt};
+use serde::de::Error;
 
 use super::{
     fault::{output_fault, shown},
@@ -15,6 +16,10 @@ const MAX_EXTENDER_SCORE: u32 = 10;
 
 /// Maximum bytes of the program's own error that a message quotes.
 const QUOTED_ERROR: usize = 400;
+
+/// Values of JSON between two looks at the clock: a value has at most [`MAX_TOKEN`](super::scan::MAX_TOKEN) bytes beside
+/// those within it.
+const VALUES_BETWEEN_CHECKS: usize = 8;
 
 /// An answer as far as it was read.
 pub(super) struct Statements<'v> {
@@ -32,6 +37,10 @@ pub(super) struct Statements<'v> {
     /// The reasons so far: equal ones are one text, and all together are bounded.
     reasons: DistinctReasons,
     fault: Option<Fault>,
+    /// The end of the program's time.
+    deadline: Instant,
+    /// Values of JSON that were read.
+    values: usize,
 }
 
 #[derive(Clone, Default)]
@@ -46,7 +55,7 @@ struct AboutNode {
 // === impl Statements ===
 
 impl<'v> Statements<'v> {
-    pub(super) fn about(view: &'v View) -> Self {
+    pub(super) fn about(view: &'v View, deadline: Instant) -> Self {
         let name = |node| view.node_name(node).map_or("", AsRef::as_ref);
         let names: Vec<&str> = (0..view.node_count() as u32).map(name).collect();
         let mut by_name = HashMap::with_capacity(names.len());
@@ -62,7 +71,21 @@ impl<'v> Statements<'v> {
             has_objects: false,
             reasons: DistinctReasons::default(),
             fault: None,
+            deadline,
+            values: 0,
         }
+    }
+
+    /// The parser comes to the next value of the answer, whether it is of use or not.
+    ///
+    /// # Errors
+    /// If the time is over.
+    pub(super) fn next_value<E: Error>(&mut self) -> Result<(), E> {
+        self.values += 1;
+        if self.values.is_multiple_of(VALUES_BETWEEN_CHECKS) && Instant::now() >= self.deadline {
+            return Err(E::custom("its time is over"));
+        }
+        Ok(())
     }
 
     pub(super) const fn note_objects(&mut self) {

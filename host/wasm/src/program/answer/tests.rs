@@ -1,8 +1,16 @@
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use plimsoll_core::{Cluster, FaultKind, Node, Pod};
 
 use super::*;
+
+fn filter(output: &[u8], view: &View) -> Result<Vec<Verdict>, Fault> {
+    super::filter(output, view, Instant::now() + Duration::from_secs(3600))
+}
+
+fn prioritize(output: &[u8], view: &View) -> Result<Vec<u32>, Fault> {
+    super::prioritize(output, view, Instant::now() + Duration::from_secs(3600))
+}
 
 fn view() -> View {
     let node = |n: u32| Node::from_json(format!(r#"{{"metadata":{{"name":"n{n}"}}}}"#).into()).unwrap();
@@ -117,5 +125,23 @@ fn objects_win_over_names() {
         [format!(r#"{{{objects},"NodeNames":["n2"],{rest}}}"#), format!(r#"{{"NodeNames":["n2"],{objects},{rest}}}"#)]
     {
         assert_eq!(filter(answer.as_bytes(), &view()).unwrap(), expected, "{answer}");
+    }
+}
+
+/// None of these texts is whole, so a parser that goes on finds its end.
+#[test]
+fn the_parser_ends_at_the_deadline_wherever_it_is() {
+    for (begin, value, separator) in [
+        (r#"{"Other":["#, "[]", ","),
+        (r#"{"Other":["#, r#""text""#, ","),
+        (r#"{"Other":{"#, r#""key":1.5"#, ","),
+        (r#"{"NodeNames":["n0"],"#, r#""other":true"#, ","),
+        (r#"{"Nodes":{"items":[{"#, r#""spec":{"x":null}"#, ","),
+    ] {
+        let answer = format!("{begin}{}", vec![value; 100].join(separator));
+        let fault = super::filter(answer.as_bytes(), &view(), Instant::now()).unwrap_err();
+        assert!(fault.detail.contains("its time is over"), "{answer}: {fault}");
+        let fault = filter(answer.as_bytes(), &view()).unwrap_err();
+        assert!(fault.detail.contains("EOF"), "{answer}: {fault}");
     }
 }
