@@ -58,6 +58,9 @@ pub(crate) struct Reading {
     pub(crate) content: Option<Result<Content, FileRefusal>>,
 }
 
+/// The first bytes of each WebAssembly module and component.
+const MAGIC: &[u8] = b"\0asm";
+
 /// The part of a sidecar that applies even while its module cannot be loaded.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SidecarSummary {
@@ -92,7 +95,7 @@ impl Content {
         Self::complete(module, sidecar, text, (parsed, facts))
     }
 
-    /// Checks the module's digest. The digest of a file outside of the root, behind a link, is not shown.
+    /// Checks the module's digest. Of a file outside of the root, behind a link, neither the digest nor a byte is shown.
     fn complete(
         module: ModuleFile,
         sidecar: Option<&Path>,
@@ -102,6 +105,11 @@ impl Content {
         let ModuleFile { label: module_label, bytes, digest, is_outside } = module;
         let text = text.map(|text| text.text);
         let sidecar_label = sidecar.map_or_else(|| module_label.clone(), |path| path.display().to_string());
+        // The loader quotes the first bytes of what is no module.
+        if is_outside && !bytes.starts_with(MAGIC) {
+            let text = "is a link that leads out of the directory, to a file that is no WebAssembly module";
+            return Err(FileRefusal::new(format!("{module_label} {text}")));
+        }
         if let Some(wanted) = parsed.digest.as_deref().filter(|wanted| **wanted != *digest) {
             return Err(FileRefusal::new(if is_outside {
                 format!("{module_label}: its digest is not the one that {sidecar_label} says")

@@ -31,13 +31,19 @@ pub(crate) fn as_text(pod: &Pod, node: &str, explanation: &Explanation) -> Strin
     if let Some(bind) = &explanation.bind {
         push_line(&mut text, format_args!("bind: {}", answer::bind_text(bind)));
     }
-    for Explained { member, verb, answer, reads, is_cached } in &explanation.answers {
+    for Explained { member, verb, answer, reads, reads_left_out, is_cached } in &explanation.answers {
         let answer = answer.as_ref().map_or_else(|fault| format!("failed: {fault}"), answer::text);
         text.push('\n');
         push_line(&mut text, format_args!("{} {verb}: {answer}{}", member.id(), mode_text(member)));
         let width = reads.iter().map(|line| line.read.len()).max().unwrap_or_default();
         for line in reads {
             push_line(&mut text, format_args!("  {}", read_text(line, width)));
+        }
+        if *reads_left_out > 0 {
+            push_line(
+                &mut text,
+                format_args!("  {reads_left_out} more reads are not shown: an explanation has 4 MiB of them"),
+            );
         }
         if !is_cached && matches!(verb, Verb::Filter | Verb::Score) {
             push_line(&mut text, "  not cached: the policy is called for every request");
@@ -97,6 +103,7 @@ pub(crate) fn as_json(pod: &Pod, node: &str, explanation: &Explanation) -> Value
             "answer": explained.answer.as_ref().map_or_else(answer::fault_json, answer::json),
             "cached": explained.is_cached,
             "reads": explained.reads.iter().map(read_json).collect::<Vec<_>>(),
+            "readsLeftOut": explained.reads_left_out,
         })
     };
     json!({

@@ -173,6 +173,15 @@ impl Recording {
     }
 }
 
+// === impl ReadLine ===
+
+impl ReadLine {
+    /// Its bytes in memory.
+    pub(crate) fn size(&self) -> usize {
+        size_of::<Self>() + self.read.len() + self.value.heap_size()
+    }
+}
+
 // === impl Lines ===
 
 impl Lines {

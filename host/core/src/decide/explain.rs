@@ -16,6 +16,9 @@ use super::{
     chain::reason_text,
 };
 
+/// Maximum bytes of the reads of all policies together: one call alone may read a MiB.
+const MAX_BYTES: usize = 4 << 20;
+
 /// The additions that a bind would write, or the reason why it would not bind; nothing is written.
 pub type DryBind = Result<Additions, DecideError>;
 
@@ -43,17 +46,21 @@ pub struct Explained {
     pub answer: Result<SurveyAnswer, Fault>,
     /// Every read in order; of a very long list the beginning.
     pub reads: Vec<ReadLine>,
+    /// The number of reads after these: an explanation has at most 4 MiB of them.
+    pub reads_left_out: usize,
     /// Whether such an answer is cached; otherwise the policy is called every time.
     pub is_cached: bool,
 }
 
 /// Asks each policy that is not off about this node of the context.
 pub(crate) fn explain(caller: &Caller, group: &Group, context: &RequestContext, node: u32) -> Explanation {
-    let mut answers = Vec::new();
+    let (mut answers, mut bytes_left) = (Vec::new(), MAX_BYTES);
     for verb in [Verb::Filter, Verb::Score, Verb::Rank, Verb::Bind] {
         for mode in [Mode::Enforce, Mode::Shadow] {
             for member in group.answering(mode, verb, context.pod()) {
-                answers.push(explain_one(caller, member, verb, context, node));
+                let mut explained = explain_one(caller, member, verb, context, node);
+                explained.bound_reads(&mut bytes_left);
+                answers.push(explained);
             }
         }
     }
@@ -101,7 +108,22 @@ fn explained<A: VerbAnswer + Into<SurveyAnswer>>(
     let answer = answer.and_then(|answer| check(slice::from_ref(&answer), 1).map(|()| answer.into()));
     let may_be_cached = matches!(verb, Verb::Filter | Verb::Score) && !reads_whole;
     let is_cached = may_be_cached && member.cache.disabled(verb).is_none();
-    Explained { member: Arc::clone(member), verb, answer, reads, is_cached }
+    Explained { member: Arc::clone(member), verb, answer, reads, reads_left_out: 0, is_cached }
+}
+
+impl Explained {
+    /// Leaves out the reads after the first one for which no bytes are left.
+    fn bound_reads(&mut self, bytes_left: &mut usize) {
+        let fits = |line: &ReadLine| {
+            let left = bytes_left.checked_sub(line.size());
+            *bytes_left = left.unwrap_or(0);
+            left.is_some()
+        };
+        let all = self.reads.len();
+        let kept = self.reads.iter().map(fits).position(|fits| !fits).unwrap_or(all);
+        self.reads.truncate(kept);
+        self.reads_left_out = all - kept;
+    }
 }
 
 fn rank(member: &Member, ask: &Ask, node: u32) -> Result<u32, Fault> {

@@ -2,6 +2,7 @@
 
 mod bind;
 mod covered;
+mod explain;
 mod facts;
 mod faults;
 mod filter;

@@ -93,8 +93,11 @@ fn nothing_of_a_file_outside_is_quoted_through_a_link() {
     symlink(outside.join("0"), world.path("y.wasm")).unwrap();
     let digest = format!("digest: sha256:{}\n", "0".repeat(64));
     world.write("y.yaml", &digest);
+    symlink(outside.join("0"), world.path("z.wasm")).unwrap();
     let roster = world.open().roster;
-    assert_eq!(roster.failures().len(), 6, "{:?}", roster.failures());
+    let of_link = roster.failures().iter().find(|failure| &*failure.name == "z").unwrap();
+    assert!(of_link.error.contains("to a file that is no WebAssembly module"), "{of_link:?}");
+    assert_eq!(roster.failures().len(), 7, "{:?}", roster.failures());
     for failure in roster.failures() {
         assert!(!failure.error.contains("hunter2"), "{failure:?}");
         assert!(!failure.error.contains("its digest is sha256"), "{failure:?}");

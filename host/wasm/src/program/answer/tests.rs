@@ -5,11 +5,11 @@ use plimsoll_core::{Cluster, FaultKind, Node, Pod};
 use super::*;
 
 fn filter(output: &[u8], view: &View) -> Result<Vec<Verdict>, Fault> {
-    super::filter(output, view, Instant::now() + Duration::from_secs(3600))
+    super::filter(output, view, Instant::now() + Duration::from_hours(1))
 }
 
 fn prioritize(output: &[u8], view: &View) -> Result<Vec<u32>, Fault> {
-    super::prioritize(output, view, Instant::now() + Duration::from_secs(3600))
+    super::prioritize(output, view, Instant::now() + Duration::from_hours(1))
 }
 
 fn view() -> View {
