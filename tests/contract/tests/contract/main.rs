@@ -5,6 +5,7 @@ mod access;
 mod admin;
 mod announced;
 mod bind;
+mod circuits;
 mod connections;
 mod foreign;
 mod framing;

@@ -13,6 +13,11 @@ const TRAPS_IF_PRIMED: &str = "(if (global.get $validated) (then unreachable))";
 
 /// A module whose `validate` and `filter` have these bodies; both find their good answer at 64.
 fn module(validate: &str, filter: &str) -> Vec<u8> {
+    module_with("", validate, filter)
+}
+
+/// The same with more fields, such as a table.
+fn module_with(fields: &str, validate: &str, filter: &str) -> Vec<u8> {
     let wat = format!(
         r#"(module
           (import "plimsoll:policy/host@0.1.0" "settings" (func $settings (param i32)))
@@ -21,6 +26,7 @@ fn module(validate: &str, filter: &str) -> Vec<u8> {
           (import "plimsoll:policy/nodes@0.1.0" "count" (func $count (result i32)))
           (global $validated (mut i32) (i32.const 0))
           (memory (export "memory") 1)
+          {fields}
           (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) (i32.const 1024))
           (func (export "plimsoll:policy/validate@0.1.0#validate") (result i32)
             (global.set $validated (i32.add (global.get $validated) (i32.const 1)))
@@ -230,4 +236,33 @@ fn a_module_whose_validate_does_more_than_read_settings_is_not_pre_initialised()
         assert!(error.to_string().contains("cannot be pre-initialised"), "{body}: {error}");
         assert_eq!(policy.filter(&ask(&settings), &[0]).unwrap(), [Verdict::Fits]);
     }
+}
+
+/// Only memories and numbers are written into a module: a function that `validate` puts into a table would be lost, and
+/// the policy would follow another rule.
+#[test]
+fn a_module_with_state_outside_of_memories_and_numbers_is_not_pre_initialised() {
+    let table = "(table $rules 2 funcref) (elem (i32.const 0) $first $second) (func $first) (func $second unreachable)";
+    let copy = "(table.copy (i32.const 0) (i32.const 1) (i32.const 1))";
+    let set = "(table.set $rules (i32.const 0) (table.get $rules (i32.const 1)))";
+    let calls = "(call_indirect $rules (i32.const 0))";
+    let reference = "(global $rule (mut funcref) (ref.null func)) (elem declare func $next) (func $next)";
+    let segment = "(elem $rest func $third) (func $third)";
+    for (fields, validate, filter) in [
+        (table, copy, ""),
+        (table, set, ""),
+        (table, "", copy),
+        (table, "(drop (table.grow $rules (ref.null func) (i32.const 1)))", ""),
+        (reference, "(global.set $rule (ref.func $next))", ""),
+        (segment, "(elem.drop $rest)", ""),
+        ("(data $text \"x\")", "(data.drop $text)", ""),
+    ] {
+        let (loader, settings, module) = (world::loader(), settings("{}"), module_with(fields, validate, filter));
+        let _policy = loader.load(&module).unwrap();
+        let error = loader.preinitialize_now(&module, &settings).unwrap_err();
+        assert!(error.to_string().contains("unsupported"), "{validate}: {error}");
+    }
+    let (loader, settings, module) = (world::loader(), settings("{}"), module_with(table, calls, calls));
+    let _policy = loader.load(&module).unwrap();
+    loader.preinitialize_now(&module, &settings).unwrap();
 }
