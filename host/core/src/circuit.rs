@@ -33,7 +33,7 @@ pub struct Circuit {
     open_until: AtomicU64,
     /// Whether a call has ended without a fault.
     has_answered: AtomicBool,
-    /// Whether failed calls are kept until then.
+    /// Whether failed calls are kept until the first call without a fault.
     is_on_probation: AtomicBool,
     failed: Mutex<Option<FailedCall>>,
     streak: Mutex<Streak>,

@@ -146,10 +146,12 @@ impl LoadContext {
         let started = Instant::now();
         let loader = TimedLoader { loader: self.loader.as_ref(), taken: Mutex::default() };
         let reader = ContentReader { known: &self.known_modules, loader: &loader, facts: &self.fact_pool };
+        let reading = Reading::take(&self.root, &job.scan, &job.sources, &self.bounds, reader);
+        let read = reading.content.as_ref().and_then(|content| content.as_ref().ok());
+        let digests = read.map(|content| content.digests.clone());
         // To build it takes trial calls, and both the attempt and a refusal may need it.
         let restored = OnceCell::new();
-        let last_good = || restored.get_or_init(|| self.last_good_of(&job, &loader)).clone();
-        let reading = Reading::take(&self.root, &job.scan, &job.sources, &self.bounds, reader);
+        let last_good = || restored.get_or_init(|| self.last_good_of(&job, digests.as_ref(), &loader)).clone();
         let (result, staged) = match reading.content {
             None => (LoadResult::Changing, None),
             Some(Err(refusal)) => (LoadResult::Refused(refusal, None), None),
@@ -183,7 +185,7 @@ impl LoadContext {
         if let Some((_, why)) = self.rolled_back(job).filter(|(bad, _)| *bad == digests) {
             return LoadResult::Refused(FileRefusal::rolled_back(why), Some(digests));
         }
-        let last_good = last_good().filter(|last_good| last_good.digests != digests);
+        let last_good = last_good();
         // The version from before a restart has the first number.
         let version = job.version + u64::from(last_good.is_some());
         let current = job.current.as_ref().map(|version| version.member.as_ref());
@@ -199,11 +201,16 @@ impl LoadContext {
         self.last_good.as_ref().filter(|_| is_to_keep)?.stage(&job.id, content)
     }
 
-    /// Loads the last good version from before a restart, if there is one, and it still loads.
-    fn last_good_of(&self, job: &LoadJob, loader: &dyn Loader) -> Option<PolicyVersion> {
+    /// Loads the last good version from before a restart, if there is one, it is not that of the files, and it still loads.
+    fn last_good_of(
+        &self,
+        job: &LoadJob,
+        of_files: Option<&ContentDigests>,
+        loader: &dyn Loader,
+    ) -> Option<PolicyVersion> {
         let last_good = self.last_good.as_ref().filter(|_| job.may_restore)?;
         let content = last_good.good(&job.id)?.restore(&job.id, &self.bounds, &self.fact_pool).ok()?;
-        if content.sidecar.config.mode == Mode::Off {
+        if content.sidecar.config.mode == Mode::Off || of_files == Some(&content.digests) {
             return None;
         }
         let member = build(&job.id, job.version, &content, None, loader).ok()?;
@@ -226,7 +233,7 @@ fn restore_if_refused(
 ) -> LoadResult {
     let LoadResult::Refused(refusal, digests) = result else { return result };
     let is_off = summary.is_some_and(|summary| summary.config.mode == Mode::Off);
-    match last_good().filter(|last_good| !is_off && Some(&last_good.digests) != digests.as_ref()) {
+    match last_good().filter(|_| !is_off) {
         Some(version) => LoadResult::Restored(version, refusal, digests),
         None => LoadResult::Refused(refusal, digests),
     }

@@ -49,9 +49,11 @@ impl GuestPolicy {
         self.verbs.has(Verb::Validate) && self.imports.wasi.is_empty()
     }
 
-    /// Creates the instances for calls with these settings from this module from now on.
-    pub(crate) fn preinitialize(&self, settings: &Arc<str>, module: Preinitialized) {
-        self.instance_pool.preinitialize(settings, module);
+    /// Creates the instances for calls with these settings from this module from now on; false if the module has too many
+    /// policies.
+    #[must_use]
+    pub(crate) fn preinitialize(&self, settings: &Arc<str>, module: Preinitialized) -> bool {
+        self.instance_pool.preinitialize(settings, module)
     }
 
     /// Runs `ask_guest` with an instance that no other call has used.

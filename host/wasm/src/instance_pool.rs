@@ -101,14 +101,17 @@ impl InstancePool {
         spare.map_or_else(|| InstanceSource::Module(Arc::clone(&self.module)), InstanceSource::Spare)
     }
 
-    /// Creates the instances of the policy with these settings from this module from now on.
-    pub(crate) fn preinitialize(&self, settings: &Arc<str>, module: Preinitialized) {
+    /// Creates the instances of the policy with these settings from this module from now on; false if the module has too
+    /// many policies.
+    #[must_use]
+    pub(crate) fn preinitialize(&self, settings: &Arc<str>, module: Preinitialized) -> bool {
         let mut state = self.state.lock();
-        let Some(primed) = state.primed.of(settings) else { return };
+        let Some(primed) = state.primed.of(settings) else { return false };
         primed.preinitialized = Some(module);
         let old = primed.spares.take_all();
         drop(state);
         drop(old);
+        true
     }
 
     /// Creates the missing instances, as far as permits allow: those for the policy with these settings first.

@@ -58,8 +58,8 @@ struct Inner {
 /// The name of a module that is loaded without one.
 const UNNAMED: &str = "a module";
 
-/// Between two looks whether modules are being loaded.
-const LOADS: Duration = Duration::from_millis(100);
+/// Time between two checks whether modules are being loaded.
+const BUSY_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A policy, and whether its code came from the cache.
 type Loaded = (Arc<GuestPolicy>, bool);
@@ -282,7 +282,7 @@ impl Inner {
         loop {
             while self.loading.is_busy() {
                 #[expect(clippy::disallowed_methods, reason = "a thread of its own, on which nobody waits")]
-                thread::sleep(LOADS);
+                thread::sleep(BUSY_POLL_INTERVAL);
             }
             let Some((policy, settings)) = self.preinitializer.next() else { return };
             let WaitingPolicy { name, module, digest, .. } = &policy;
@@ -296,7 +296,7 @@ impl Inner {
 
     fn policy(&self, CheckedComponent { module, verbs, imports }: CheckedComponent) -> GuestPolicy {
         let instance_pool = Arc::new(InstancePool::new(module));
-        self.host.pool_worker.expect(&instance_pool);
+        self.host.pool_worker.prefill(&instance_pool);
         GuestPolicy::new(Arc::clone(&self.host), instance_pool, verbs, imports)
     }
 }

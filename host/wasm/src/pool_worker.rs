@@ -31,11 +31,11 @@ pub(crate) struct PoolWorker {
 
 struct Job {
     used: Option<SpentInstance>,
-    wanting: Wanting,
+    refill: RefillRequest,
 }
 
 /// A pool that lacks instances, and the settings of the policy that was called.
-struct Wanting {
+struct RefillRequest {
     instance_pool: Weak<InstancePool>,
     settings: Option<Weak<str>>,
 }
@@ -61,12 +61,12 @@ impl PoolWorker {
         self.max_permits - self.permits.free()
     }
 
-    /// A module was loaded: fill its pool.
-    pub(crate) fn expect(&self, instance_pool: &Arc<InstancePool>) {
+    /// Fills the pool of a module that was loaded.
+    pub(crate) fn prefill(&self, instance_pool: &Arc<InstancePool>) {
         self.shares.reclaimers.add(instance_pool);
-        self.leave(Job {
+        self.enqueue(Job {
             used: None,
-            wanting: Wanting { instance_pool: Arc::downgrade(instance_pool), settings: None },
+            refill: RefillRequest { instance_pool: Arc::downgrade(instance_pool), settings: None },
         });
     }
 
@@ -74,16 +74,16 @@ impl PoolWorker {
     pub(crate) fn used(&self, used: SpentInstance, instance_pool: &Arc<InstancePool>, settings: &Arc<str>) {
         // A large instance is dropped at once: its memory must not wait in the queue.
         let used = Some(used).filter(|used| !used.is_large());
-        let wanting =
-            Wanting { instance_pool: Arc::downgrade(instance_pool), settings: Some(Arc::downgrade(settings)) };
-        self.leave(Job { used, wanting });
+        let refill =
+            RefillRequest { instance_pool: Arc::downgrade(instance_pool), settings: Some(Arc::downgrade(settings)) };
+        self.enqueue(Job { used, refill });
     }
 
-    fn leave(&self, job: Job) {
+    fn enqueue(&self, job: Job) {
         let Some(queue) = &self.queue else { return };
         match queue.try_send(job) {
             Ok(()) => {}
-            // If the queue is full, or the thread has died of a bug of ours, calls create their instances themselves.
+            // If the queue is full, or the thread has panicked, calls create their instances themselves.
             Err(TrySendError::Full(job) | TrySendError::Disconnected(job)) => drop(job),
         }
     }
@@ -100,17 +100,17 @@ impl Drop for PoolWorker {
 }
 
 fn run(jobs: &Receiver<Job>, permits: &PoolPermits, shares: &Arc<Shares>, ticker: &Ticker) {
-    let mut all_wanting: Vec<Wanting> = Vec::new();
+    let mut all_wanting: Vec<RefillRequest> = Vec::new();
     while let Ok(first) = jobs.recv() {
         #[expect(clippy::disallowed_methods, reason = "instances are made beside a request, not during it")]
         thread::sleep(PAUSE);
-        // Used instances are dropped first: new ones reuse their pool slots.
-        for Job { used, wanting } in std::iter::once(first).chain(jobs.try_iter().take(MAX_USED)) {
+        // Used instances are dropped first: new ones reuse their slots of the pooling allocator.
+        for Job { used, refill } in std::iter::once(first).chain(jobs.try_iter().take(MAX_USED)) {
             drop(used);
-            all_wanting.push(wanting);
+            all_wanting.push(refill);
         }
         let _running = ticker.running();
-        for Wanting { instance_pool, settings } in all_wanting.drain(..) {
+        for RefillRequest { instance_pool, settings } in all_wanting.drain(..) {
             if let Some(instance_pool) = instance_pool.upgrade() {
                 // The policy may be gone, and others may use its module still.
                 let settings = settings.and_then(|settings| settings.upgrade());

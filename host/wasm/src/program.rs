@@ -114,7 +114,7 @@ fn exit_code(error: &Error) -> Option<u32> {
     }
 }
 
-/// The end of a program by a code of its own choice, as such.
+/// Maps an exit code that is not 0 to [`Stop::Status`]: that of a program is its own choice.
 fn status(error: Error) -> Error {
     exit_code(&error).map_or(error, |code| Error::new(Stop::Status(code)))
 }

@@ -251,9 +251,9 @@ impl Caller {
 /// The fault of a call that the circuit does not allow.
 fn closed_out(member: &Member, pod: &Pod, now: Instant) -> Option<Fault> {
     if member.circuit.is_open(now) {
-        return Some(Fault::new(FaultKind::CircuitOpen, "too many faults in a row; it is asked again within 10 s"));
+        return Some(Fault::new(FaultKind::CircuitOpen, "too many faults in a row; calls resume in at most 10 s"));
     }
-    let detail = "too many faults in a row about this pod alone; it is asked about it again within 10 s";
+    let detail = "too many faults in a row about this pod alone; calls about it resume in at most 10 s";
     member.circuit.is_paused_for(pod, now).then(|| Fault::new(FaultKind::CircuitOpen, detail))
 }
 

@@ -51,8 +51,8 @@ pub(super) struct PrimedByPolicy(Vec<PrimedSpares>);
 /// A warm instance with its permit.
 pub(super) struct PooledInstance {
     instance: WarmInstance,
-    /// Released when the instance is taken: the call has a pool slot of its own.
-    _room: PoolPermit,
+    /// Released when the instance is taken: the call has a slot of the pooling allocator of its own.
+    _permit: PoolPermit,
 }
 
 // === impl Spares ===
@@ -109,7 +109,7 @@ impl Spares {
         match created {
             Ok(instance) => {
                 self.late = 0;
-                self.instances.push(PooledInstance { instance, _room: permit });
+                self.instances.push(PooledInstance { instance, _permit: permit });
                 return Ok(());
             }
             // Memory may be free at the next attempt.

@@ -147,8 +147,12 @@ impl Toolchain<'_> {
         // The memory that its instances begin with decides which calls may use them.
         let warm = WarmInstance::start(&module, &self.host.shares).map_err(|_| refused("it does not start"))?;
         let memory = warm.memory();
-        policy.preinitialize(settings, Preinitialized::new(module, memory, charge, Arc::clone(self.count)));
-        Ok(())
+        let module = Preinitialized::new(module, memory, charge, Arc::clone(self.count));
+        if policy.preinitialize(settings, module) {
+            Ok(())
+        } else {
+            Err(refused("too many policies have this module").into())
+        }
     }
 
     fn component(&self, module: &[u8], digest: &[u8; 32], settings: &str) -> Result<Component, CompileError> {

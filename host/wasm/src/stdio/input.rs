@@ -40,7 +40,7 @@ impl Input {
         Self { view: Arc::new(View::clone(view).unrecorded()), nodes, part: 0, offset: 0, left }
     }
 
-    /// All bytes, before the first read.
+    /// Bytes that are left to read.
     pub(super) const fn len(&self) -> usize {
         self.left
     }

@@ -23,12 +23,12 @@ class Pod:
     priority_class: str = ""
     controller: Optional[Owner] = None
     created: Optional[datetime] = None
-    #: What the pod requests as a whole, written as in Kubernetes: {"cpu": "500m", "memory": "4Gi"}.
+    #: The requests of the whole pod, written as in Kubernetes: {"cpu": "500m", "memory": "4Gi"}.
     requests: Mapping[str, str] = field(default_factory=dict)
     images: Sequence[str] = ()
     #: A pod that is `Succeeded` or `Failed` is not placed any more.
     phase: str = ""
-    #: What the object has besides, for policies that read fields.
+    #: The rest of the object, for policies that read fields.
     object: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -52,7 +52,7 @@ class Node:
     pods: Sequence[Pod] = ()
     #: Whether it may have other pods as well, which the gateway does not know.
     pods_unknown: bool = False
-    #: What the object has besides, for policies that read fields.
+    #: The rest of the object, for policies that read fields.
     object: Mapping[str, Any] = field(default_factory=dict)
 
 
