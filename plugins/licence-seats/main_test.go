@@ -121,7 +121,7 @@ func TestABindRecordsTheSeatOrRefusesThePod(t *testing.T) {
 func TestSettingsThatMakeNoSenseAreRefused(t *testing.T) {
 	for settings, expected := range map[string]string{
 		`null`:                                   "seats: expected at least one licence, as in {matlab: 40}",
-		`{"seats": {"ansys": 4, "matlab": -1}}`:  "seats.matlab: expected a whole number that is not negative, found number -1",
+		`{"seats": {"ansys": 4, "matlab": -1}}`:  "seats.matlab: expected a whole number from 0 to 18446744073709551615, found -1",
 		`{"seats": {"matlab": 1}, "in": "name"}`: `in: expected label or annotation, found "name"`,
 		`{"seats": {"matlab": 1}, "key": ""}`:    "key: it is empty",
 		`{"seat": {"matlab": 1}}`:                "there is no field seat; expected key, in, pool, seats, record",

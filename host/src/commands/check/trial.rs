@@ -7,6 +7,7 @@ use std::{
 
 use plimsoll_core::{
     Ask, Candidate, Cluster, FactAccess, Fault, Limits, Member, Pod, Policy, PolicyConfig, TrialCall, Verb, View,
+    check_answers,
 };
 
 use crate::sample;
@@ -132,11 +133,11 @@ impl Callee {
         let started = Instant::now();
         let ask = self.ask(pod, cluster, nodes);
         match verb {
-            Verb::Filter => self.policy.filter(&ask, &slots).map(drop),
-            Verb::Score => self.policy.score(&ask, &slots).map(drop),
-            Verb::Rank => self.policy.rank(&ask).map(drop),
-            Verb::Bind => self.policy.bind(&ask, 0).map(drop),
-            Verb::Preempt => self.policy.preempt(&candidate(ask), &[0]).map(drop),
+            Verb::Filter => check_answers(&self.policy.filter(&ask, &slots)?, slots.len()),
+            Verb::Score => check_answers(&self.policy.score(&ask, &slots)?, slots.len()),
+            Verb::Rank => check_answers(&self.policy.rank(&ask)?, slots.len()),
+            Verb::Bind => check_answers(&[self.policy.bind(&ask, 0)?], 1),
+            Verb::Preempt => check_answers(&self.policy.preempt(&candidate(ask), &[0])?, 1),
             Verb::Validate => Ok(()),
         }?;
         Ok(started.elapsed())
@@ -151,4 +152,47 @@ impl Callee {
 fn candidate(ask: Ask) -> Ask {
     let candidate = Candidate { victims: vec![0], pdb_violations: 0 };
     Ask { view: Arc::new(View::clone(&ask.view).with_candidates(Arc::from([candidate]))), ..ask }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_core::{FaultKind, NodeSource, Verbs, Verdict};
+
+    use super::*;
+
+    /// Its answers break the contract.
+    struct Wrong;
+
+    impl Policy for Wrong {
+        fn verbs(&self) -> Verbs {
+            [Verb::Filter, Verb::Score, Verb::Rank].into_iter().collect()
+        }
+
+        fn filter_each(&self, _: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {
+            while nodes.next().is_some() {
+                nodes.answer(Verdict::Unschedulable("x".repeat(2_000).into()));
+            }
+            Ok(())
+        }
+
+        fn score_each(&self, _: &Ask, nodes: &mut dyn NodeSource<u32>) -> Result<(), Fault> {
+            while nodes.next().is_some() {
+                nodes.answer(101);
+            }
+            Ok(())
+        }
+
+        fn rank(&self, _: &Ask) -> Result<Vec<u32>, Fault> {
+            Ok(vec![])
+        }
+    }
+
+    #[test]
+    fn an_answer_that_breaks_the_contract_is_a_fault() {
+        let times = Callee::alone(Arc::new(Wrong)).call_times();
+        let kinds: Vec<_> =
+            times.iter().map(|(verb, time)| (*verb, time.as_ref().err().map(|fault| fault.kind))).collect();
+        let fault = Some(FaultKind::Output);
+        assert_eq!(kinds, [(Verb::Filter, fault), (Verb::Score, fault), (Verb::Rank, fault)]);
+    }
 }

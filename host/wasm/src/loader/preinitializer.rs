@@ -71,9 +71,10 @@ pub(super) struct Toolchain<'l> {
 
 /// Logs how it ended; without a result plimsoll itself has failed.
 pub(super) fn log(name: &str, took: Duration, result: Option<Result<(), CompileError>>) {
-    let took = took.as_secs_f64();
     match result {
-        Some(Ok(())) => info!(policy = name, took = format_args!("{took:.1} s"), "a large module is pre-initialised"),
+        Some(Ok(())) => {
+            info!(policy = name, took = format_args!("{} ms", took.as_millis()), "a large module is pre-initialised");
+        }
         Some(Err(error)) => debug!(policy = name, %error, "a large module is not pre-initialised"),
         None => warn!(policy = name, "plimsoll itself failed while it pre-initialised the module"),
     }

@@ -2,6 +2,7 @@ package settings
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -9,13 +10,22 @@ import (
 	"strings"
 )
 
+// unknownKey is a key that is not exactly the name of a field, with its path.
+type unknownKey string
+
+func (k unknownKey) Error() string { return "there is no field " + string(k) }
+
 // prepare empties the maps and slices that the text names, since encoding/json adds to a map, and to the elements of a
-// slice. It returns the first key that is not exactly the name of a field, with its path: encoding/json takes a key in
-// any case. Values of the wrong kind are left to the decoder.
-func prepare(value reflect.Value, text json.RawMessage, path string) string {
+// slice. It refuses the first key that is not exactly the name of a field, since encoding/json takes a key in any case,
+// and the first null that no field can be, since encoding/json ignores it. Values of another wrong kind are left to the
+// decoder.
+func prepare(value reflect.Value, text json.RawMessage, path string) error {
+	if path != "" && string(text) == "null" {
+		return null(value.Type(), strings.TrimSuffix(path, "."))
+	}
 	if value.CanAddr() {
 		if _, ok := value.Addr().Interface().(json.Unmarshaler); ok {
-			return ""
+			return nil
 		}
 	}
 	switch value.Kind() {
@@ -26,11 +36,11 @@ func prepare(value reflect.Value, text json.RawMessage, path string) string {
 	case reflect.Map:
 		var object map[string]json.RawMessage
 		if json.Unmarshal(text, &object) != nil {
-			return ""
+			return nil
 		}
 		element := value.Type().Elem()
 		for _, key := range slices.Sorted(maps.Keys(object)) {
-			if wrong := prepare(reflect.New(element).Elem(), object[key], path+key+"."); wrong != "" {
+			if wrong := prepare(reflect.New(element).Elem(), object[key], path+key+"."); wrong != nil {
 				return wrong
 			}
 		}
@@ -38,34 +48,46 @@ func prepare(value reflect.Value, text json.RawMessage, path string) string {
 	case reflect.Slice:
 		var list []json.RawMessage
 		if json.Unmarshal(text, &list) != nil {
-			return ""
+			return nil
 		}
 		element, path := value.Type().Elem(), strings.TrimSuffix(path, ".")
 		for at, own := range list {
-			if wrong := prepare(reflect.New(element).Elem(), own, path+"["+strconv.Itoa(at)+"]."); wrong != "" {
+			if wrong := prepare(reflect.New(element).Elem(), own, path+"["+strconv.Itoa(at)+"]."); wrong != nil {
 				return wrong
 			}
 		}
 		value.SetZero()
 	}
-	return ""
+	return nil
 }
 
-func prepareFields(value reflect.Value, text json.RawMessage, path string) string {
+func prepareFields(value reflect.Value, text json.RawMessage, path string) error {
 	var object map[string]json.RawMessage
 	if json.Unmarshal(text, &object) != nil {
-		return ""
+		return nil
 	}
 	for _, key := range slices.Sorted(maps.Keys(object)) {
 		field, ok := fieldOf(value, key)
 		if !ok {
-			return path + key
+			return unknownKey(path + key)
 		}
-		if wrong := prepare(field, object[key], path+key+"."); wrong != "" {
+		if wrong := prepare(field, object[key], path+key+"."); wrong != nil {
 			return wrong
 		}
 	}
-	return ""
+	return nil
+}
+
+// null refuses a null for a value that is neither a pointer nor an interface. A type with an UnmarshalJSON of its own
+// decides for itself, unless it says what it expects.
+func null(of reflect.Type, path string) error {
+	own := reflect.New(of).Interface()
+	_, decides := own.(json.Unmarshaler)
+	_, expects := own.(interface{ Expected() string })
+	if of.Kind() == reflect.Pointer || of.Kind() == reflect.Interface || decides && !expects {
+		return nil
+	}
+	return fmt.Errorf("%s: expected %s, found null", path, kind(of))
 }
 
 // fieldOf is the field for a key, those of embedded structs included.

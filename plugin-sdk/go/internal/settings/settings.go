@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"strings"
 )
@@ -12,8 +13,8 @@ import (
 // Decode reads the settings into the policy, a pointer, and asks its Validate method if it has one. A field that the
 // text does not name keeps its value; a map or a slice that it names is replaced as a whole. The text `null` names nothing.
 func Decode(policy any, text string) error {
-	if key := prepare(reflect.ValueOf(policy), json.RawMessage(text), ""); key != "" {
-		return noField(key, policy)
+	if err := prepare(reflect.ValueOf(policy), json.RawMessage(text), ""); err != nil {
+		return explained(err, policy, text)
 	}
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.DisallowUnknownFields()
@@ -28,6 +29,10 @@ func Decode(policy any, text string) error {
 
 // explained says where the settings are wrong and what was expected, in the words of an operator.
 func explained(err error, policy any, text string) error {
+	var unknown unknownKey
+	if errors.As(err, &unknown) {
+		return noField(string(unknown), policy)
+	}
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
 		field := wrong.Field
@@ -138,7 +143,7 @@ func found(value string) string {
 	case "object":
 		return "an object"
 	}
-	return value
+	return strings.TrimPrefix(value, "number ")
 }
 
 func kind(of reflect.Type) string {
@@ -151,11 +156,14 @@ func kind(of reflect.Type) string {
 	case reflect.String:
 		return "a string"
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return "a whole number"
+		least := int64(-1) << (of.Bits() - 1)
+		return fmt.Sprintf("a whole number from %d to %d", least, -(least + 1))
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return "a whole number that is not negative"
-	case reflect.Float32, reflect.Float64:
-		return "a number"
+		return fmt.Sprintf("a whole number from 0 to %d", uint64(math.MaxUint64)>>(64-of.Bits()))
+	case reflect.Float32:
+		return "a number from -3.4e38 to 3.4e38"
+	case reflect.Float64:
+		return "a number from -1.8e308 to 1.8e308"
 	case reflect.Slice, reflect.Array:
 		return "a list"
 	case reflect.Map, reflect.Struct:

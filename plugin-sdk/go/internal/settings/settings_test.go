@@ -16,17 +16,17 @@ type limits struct {
 }
 
 func TestAnErrorNamesTheKeyOfTheMap(t *testing.T) {
-	const number = "expected a whole number that is not negative, found "
+	const number = "expected a whole number from 0 to 18446744073709551615, found "
 	table := map[string]string{
-		`{"name": "a", "seats": {"ansys": 4, "matlab": -1}}`: "seats.matlab: " + number + "number -1",
+		`{"name": "a", "seats": {"ansys": 4, "matlab": -1}}`: "seats.matlab: " + number + "-1",
 		`{"seats": {"matlab": "x", "ansys": 4}}`:             "seats.matlab: " + number + "a string",
 		`{"seats": {"matlab": {"a": 1}, "ansys": 4}}`:        "seats.matlab: " + number + "an object",
 		`{"seats": {"matlab": [1], "ansys": 4}}`:             "seats.matlab: " + number + "a list",
 		`{"seats": {"matlab": true, "ansys": 4}}`:            "seats.matlab: " + number + "true or false",
-		`{"pools": {"lab": {"ansys": 1, "matlab": -1}}}`:     "pools.lab.matlab: " + number + "number -1",
+		`{"pools": {"lab": {"ansys": 1, "matlab": -1}}}`:     "pools.lab.matlab: " + number + "-1",
 		`{"in": {"by": {"a": true, "b": 1}}}`:                "in.by.b: expected true or false, found a number",
 		`{"seats": [], "name": "a"}`:                         "seats: expected an object, found a list",
-		`{"zones": [1, -1, 2]}`:                              "zones: " + number + "number -1",
+		`{"zones": [1, -1, 2]}`:                              "zones: " + number + "-1",
 		`[1]`:                                                "the settings: expected an object, found a list",
 	}
 	for text, expected := range table {
@@ -115,5 +115,53 @@ func TestAKeyIsExactlyTheNameOfAField(t *testing.T) {
 		if err := Decode(&own, text); err == nil || err.Error() != expected+rest {
 			t.Errorf("%s: got %v, expected %s", text, err, expected+rest)
 		}
+	}
+}
+
+type ranges struct {
+	Max   uint32  `json:"max"`
+	Byte  uint8   `json:"byte"`
+	Small int8    `json:"small"`
+	Large int64   `json:"large"`
+	Share float32 `json:"share"`
+	Ratio float64 `json:"ratio"`
+}
+
+func TestANumberBeyondItsTypeIsRefusedWithTheLimits(t *testing.T) {
+	table := map[string]string{
+		`{"max": 4294967296}`:            "max: expected a whole number from 0 to 4294967295, found 4294967296",
+		`{"max": 1.5}`:                   "max: expected a whole number from 0 to 4294967295, found 1.5",
+		`{"byte": 256}`:                  "byte: expected a whole number from 0 to 255, found 256",
+		`{"small": -129}`:                "small: expected a whole number from -128 to 127, found -129",
+		`{"large": 9223372036854775808}`: "large: expected a whole number from -9223372036854775808 to 9223372036854775807, found 9223372036854775808",
+		`{"share": 1e39}`:                "share: expected a number from -3.4e38 to 3.4e38, found 1e39",
+		`{"ratio": 1e309}`:               "ratio: expected a number from -1.8e308 to 1.8e308, found 1e309",
+	}
+	for text, expected := range table {
+		if err := Decode(&ranges{}, text); err == nil || err.Error() != expected {
+			t.Errorf("%s: got %v, expected %s", text, err, expected)
+		}
+	}
+}
+
+func TestANullIsRefusedExceptForAPointerOrAnInterface(t *testing.T) {
+	table := map[string]string{
+		`{"team": null, "Plain": true}`: "team: expected a string, found null",
+		`{"Plain": null}`:               "Plain: expected true or false, found null",
+		`{"seats": null}`:               "seats: expected an object, found null",
+		`{"pools": null}`:               "pools: expected a list, found null",
+		`{"pools": [{}, null]}`:         "pools[1]: expected an object, found null",
+		`{"own": {"name": null}}`:       "own.name: expected a string, found null",
+		`{"seats": {"matlab": null}}`:   "seats.matlab: expected a whole number from 0 to 18446744073709551615, found null",
+	}
+	for text, expected := range table {
+		own := defaults()
+		if err := Decode(&own, text); err == nil || err.Error() != expected {
+			t.Errorf("%s: got %v, expected %s", text, err, expected)
+		}
+	}
+	own := defaults()
+	if err := Decode(&own, `{"own": null, "any": null, "most": null}`); err != nil || own.Own != nil || own.Any != nil {
+		t.Error(own, err)
 	}
 }
