@@ -151,7 +151,7 @@ impl LoadContext {
         let digests = read.map(|content| content.digests.clone());
         // To build it takes trial calls, and both the attempt and a refusal may need it.
         let restored = OnceCell::new();
-        let last_good = || restored.get_or_init(|| self.last_good_of(&job, digests.as_ref(), &loader)).clone();
+        let last_good = || restored.get_or_init(|| self.restore(&job, digests.as_ref(), &loader)).clone();
         let (result, staged) = match reading.content {
             None => (LoadResult::Changing, None),
             Some(Err(refusal)) => (LoadResult::Refused(refusal, None), None),
@@ -202,15 +202,10 @@ impl LoadContext {
     }
 
     /// Loads the last good version from before a restart, if there is one, it is not that of the files, and it still loads.
-    fn last_good_of(
-        &self,
-        job: &LoadJob,
-        of_files: Option<&ContentDigests>,
-        loader: &dyn Loader,
-    ) -> Option<PolicyVersion> {
+    fn restore(&self, job: &LoadJob, files: Option<&ContentDigests>, loader: &dyn Loader) -> Option<PolicyVersion> {
         let last_good = self.last_good.as_ref().filter(|_| job.may_restore)?;
         let content = last_good.good(&job.id)?.restore(&job.id, &self.bounds, &self.fact_pool).ok()?;
-        if content.sidecar.config.mode == Mode::Off || of_files == Some(&content.digests) {
+        if content.sidecar.config.mode == Mode::Off || files == Some(&content.digests) {
             return None;
         }
         let member = build(&job.id, job.version, &content, None, loader).ok()?;
