@@ -20,6 +20,9 @@ use crate::{
     sidecar::Sidecar,
 };
 
+/// The first bytes of each WebAssembly module and component.
+const MAGIC: &[u8] = b"\0asm";
+
 /// Stamps of a policy's files; `None` if a file does not exist.
 pub(crate) type Stamps = BTreeMap<File, Option<FileStamp>>;
 
@@ -57,9 +60,6 @@ pub(crate) struct Reading {
     /// `None` if the files changed while they were read.
     pub(crate) content: Option<Result<Content, FileRefusal>>,
 }
-
-/// The first bytes of each WebAssembly module and component.
-const MAGIC: &[u8] = b"\0asm";
 
 /// The part of a sidecar that applies even while its module cannot be loaded.
 #[derive(Debug, Clone, PartialEq)]

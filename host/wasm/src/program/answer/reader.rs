@@ -29,7 +29,7 @@ struct Reader<'r, 'v> {
     statements: &'r mut Statements<'v>,
 }
 
-/// Passes over a value of no use, as the other values do: `IgnoredAny` of serde does not look at the clock.
+/// Passes over a value that an answer does not need. `IgnoredAny` of serde would not check the deadline.
 struct Skipped<'r, 'v>(&'r mut Statements<'v>);
 
 /// Finds a key among the fields of an object.

@@ -10,7 +10,7 @@ use super::fault::output_fault;
 /// for each if all of it is escaped.
 pub(super) const MAX_TOKEN: usize = 2 << 20;
 
-/// Bytes between two looks at the clock.
+/// Bytes between two checks of the clock.
 const CHUNK: usize = 1 << 20;
 
 /// The state of the scan: the token that it is in, and the longest one that the parser must copy.

@@ -17,7 +17,7 @@ const MAX_EXTENDER_SCORE: u32 = 10;
 /// Maximum bytes of the program's own error that a message quotes.
 const QUOTED_ERROR: usize = 400;
 
-/// Values of JSON between two looks at the clock: a value has at most [`MAX_TOKEN`](super::scan::MAX_TOKEN) bytes beside
+/// Values of JSON between two checks of the clock: a value has at most [`MAX_TOKEN`](super::scan::MAX_TOKEN) bytes beside
 /// those within it.
 const VALUES_BETWEEN_CHECKS: usize = 8;
 
@@ -76,7 +76,7 @@ impl<'v> Statements<'v> {
         }
     }
 
-    /// The parser comes to the next value of the answer, whether it is of use or not.
+    /// Counts a value of the answer before it is parsed, also one that is passed over, and checks the clock now and then.
     ///
     /// # Errors
     /// If the time is over.
