@@ -615,7 +615,7 @@ PLIMSOLL_INLINE void plimsoll_refuse_settings(plimsoll_settings *from, plimsoll_
   if (!from->error.len) from->error = error;
 }
 
-// The JSON of a setting of any type.
+// The JSON of a setting of any type; `null` is given, too, and the getters of one type refuse it.
 PLIMSOLL_LARGE bool plimsoll_setting_json(plimsoll_settings *from, plimsoll_str name, plimsoll_str *out) {
   if (from->count == PLIMSOLL_MAX_SETTINGS) PLIMSOLL_PANIC(PLIMSOLL_STR("a policy asks for at most 32 settings"));
   from->names[from->count++] = name;
@@ -623,7 +623,6 @@ PLIMSOLL_LARGE bool plimsoll_setting_json(plimsoll_settings *from, plimsoll_str 
   plimsoll_str key, value;
   while (plimsoll_json_next(&items, &key, &value)) {
     if (!plimsoll_str_eq(key, name)) continue;
-    if (plimsoll_str_eq(value, PLIMSOLL_STR("null"))) return false;
     *out = value;
     return true;
   }
@@ -642,16 +641,30 @@ PLIMSOLL_INLINE plimsoll_str plimsoll_json_kind(plimsoll_str json) {
   }
 }
 
-// Refuses a setting that has the wrong type: "limit: expected a whole number, found a string".
-PLIMSOLL_LARGE bool plimsoll_wrong_setting(plimsoll_settings *from, plimsoll_str name, plimsoll_str expected, plimsoll_str json) {
+// Refuses a setting: "limit: expected a whole number, found a string".
+PLIMSOLL_LARGE bool plimsoll_unexpected_setting(plimsoll_settings *from, plimsoll_str name, plimsoll_str expected, plimsoll_str found) {
   plimsoll_text text = PLIMSOLL_ZERO;
   plimsoll_add(&text, name);
   plimsoll_add(&text, PLIMSOLL_STR(": expected "));
   plimsoll_add(&text, expected);
   plimsoll_add(&text, PLIMSOLL_STR(", found "));
-  plimsoll_add(&text, plimsoll_json_kind(json));
+  plimsoll_add(&text, found);
   plimsoll_refuse_settings(from, plimsoll_text_str(&text));
   return false;
+}
+
+// Refuses a setting that has the wrong type.
+PLIMSOLL_INLINE bool plimsoll_wrong_setting(plimsoll_settings *from, plimsoll_str name, plimsoll_str expected, plimsoll_str json) {
+  return plimsoll_unexpected_setting(from, name, expected, plimsoll_json_kind(json));
+}
+
+// Refuses a setting that is no whole number of 64 bits.
+PLIMSOLL_LARGE bool plimsoll_wrong_int(plimsoll_settings *from, plimsoll_str name, plimsoll_str json) {
+  size_t at = json.len && json.data[0] == '-';
+  while (at < json.len && json.data[at] >= '0' && json.data[at] <= '9') at++;
+  if (at < json.len) return plimsoll_wrong_setting(from, name, PLIMSOLL_STR("a whole number"), json);
+  plimsoll_str limits = PLIMSOLL_STR("a whole number from -9223372036854775808 to 9223372036854775807");
+  return plimsoll_unexpected_setting(from, name, limits, json);
 }
 
 // A setting that is a string; returns whether it is given. A setting that is not given leaves the variable as it is.
@@ -665,7 +678,7 @@ PLIMSOLL_INLINE bool plimsoll_setting_str(plimsoll_settings *from, plimsoll_str 
 PLIMSOLL_INLINE bool plimsoll_setting_int(plimsoll_settings *from, plimsoll_str name, int64_t *out) {
   plimsoll_str json;
   if (!plimsoll_setting_json(from, name, &json)) return false;
-  return plimsoll_json_int(json, out) || plimsoll_wrong_setting(from, name, PLIMSOLL_STR("a whole number"), json);
+  return plimsoll_json_int(json, out) || plimsoll_wrong_int(from, name, json);
 }
 
 // A setting that is true or false.

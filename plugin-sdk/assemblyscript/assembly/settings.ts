@@ -1,6 +1,9 @@
 import { Json, JsonKind } from "./json";
 import { Quantity } from "./quantity";
 
+/** Those of a whole number. */
+const LIMITS = "-9223372036854775808 to 9223372036854775807";
+
 /**
  * The `settings` of the sidecar, which the constructor of a policy reads.
  *
@@ -12,7 +15,7 @@ import { Quantity } from "./quantity";
  * }
  * ```
  *
- * A setting that must be given and is not, one of another type, and a key that the constructor did not ask for are errors,
+ * A setting that must be given and is not, one of another type such as `null`, and a key that the constructor did not ask for are errors,
  * which the operator sees as the policy is loaded. The first error counts; until the constructor ends, a setting that is
  * wrong has an empty value.
  */
@@ -121,7 +124,7 @@ export class Settings {
     return texts;
   }
 
-  /** A value of any form, which the policy reads itself; `null` if it is not given. */
+  /** A value of any form, also `JsonKind.Null`, which the policy reads itself; `null` if it is not given. */
   json(name: string): Json | null {
     return this.member(name);
   }
@@ -146,8 +149,7 @@ export class Settings {
 
   private member(name: string): Json | null {
     this.names.push(name);
-    const value = this.root.get(name);
-    return value === null || value.kind == JsonKind.Null ? null : value;
+    return this.root.get(name);
   }
 
   private stringIn(path: string, value: Json): string {
@@ -158,14 +160,18 @@ export class Settings {
 
   private integerIn(path: string, value: Json): i64 {
     const own = value.integer;
-    if (own === null) this.refuseKind(path, "a whole number", value);
-    return own === null ? 0 : own.value;
+    if (own !== null) return own.value;
+    if (isWhole(value)) this.refuseNumber(path, "a whole number from " + LIMITS, value);
+    else this.refuseKind(path, "a whole number", value);
+    return 0;
   }
 
   private numberIn(path: string, value: Json): f64 {
     const own = value.number;
-    if (own === null) this.refuseKind(path, "a number", value);
-    return own === null ? 0 : own.value;
+    if (own !== null && isFinite(own.value)) return own.value;
+    if (own !== null) this.refuseNumber(path, "a number from -1.8e308 to 1.8e308", value);
+    else this.refuseKind(path, "a number", value);
+    return 0;
   }
 
   private booleanIn(path: string, value: Json): bool {
@@ -181,7 +187,21 @@ export class Settings {
     return own === null ? Quantity.zero : own;
   }
 
+  private refuseNumber(path: string, expected: string, value: Json): void {
+    this.refuse(path + ": expected " + expected + ", found " + value.raw);
+  }
+
   private refuseKind(path: string, expected: string, value: Json): void {
     this.refuse(path + ": expected " + expected + ", found " + value.kindName);
   }
+}
+
+/** Whether a value is a whole number in decimal digits, of any size. */
+function isWhole(value: Json): bool {
+  if (value.kind != JsonKind.Number) return false;
+  const digits = value.raw;
+  for (let at = digits.charCodeAt(0) == 0x2d ? 1 : 0; at < digits.length; at++) {
+    if (digits.charCodeAt(at) < 0x30 || digits.charCodeAt(at) > 0x39) return false;
+  }
+  return true;
 }

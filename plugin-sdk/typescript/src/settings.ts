@@ -30,6 +30,9 @@ interface Options<T> {
   readonly default?: T;
 }
 
+/** The largest whole number: a larger one may be rounded. */
+const largest = Number.MAX_SAFE_INTEGER;
+
 function field<T>(options: Options<T>, read: Field<T>["read"]): Field<T> {
   return options.default === undefined ? { read } : { read, fallback: { value: options.default } };
 }
@@ -46,13 +49,19 @@ export const setting = {
 
   /** A number. */
   number: (options: Options<number> = {}): Field<number> =>
-    field(options, (value, path) => (typeof value === "number" ? value : wrong(path, "a number", value))),
+    field(options, (value, path) => {
+      if (typeof value !== "number") return wrong(path, "a number", value);
+      if (!Number.isFinite(value)) return wrong(path, "a number from -1.8e308 to 1.8e308", value);
+      return value;
+    }),
 
-  /** A whole number. */
+  /** A whole number, of at most 53 bits. */
   integer: (options: Options<number> = {}): Field<number> =>
-    field(options, (value, path) =>
-      typeof value === "number" && Number.isSafeInteger(value) ? value : wrong(path, "a whole number", value),
-    ),
+    field(options, (value, path) => {
+      if (typeof value === "number" && Number.isSafeInteger(value)) return value;
+      if (typeof value !== "number" || Math.abs(value) <= largest) return wrong(path, "a whole number", value);
+      throw new SettingsError(`${path}: expected a whole number from -${largest} to ${largest}, found ${value}`);
+    }),
 
   /** An amount: `512Mi`, `500m` or a bare number. */
   quantity: (options: Options<string> = {}): Field<Quantity> => {

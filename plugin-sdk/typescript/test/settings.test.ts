@@ -54,7 +54,10 @@ const WRONG: readonly (readonly [unknown, string])[] = [
   [{ label: 3 }, "label: expected a string, found a number"],
   [{ label: "a", limit: true }, "limit: expected a whole number, found true or false"],
   [{ label: "a", limit: 1.5 }, "limit: expected a whole number, found a number"],
-  [{ label: "a", limit: 2 ** 53 }, "limit: expected a whole number, found a number"],
+  [
+    { label: "a", limit: 2 ** 53 },
+    "limit: expected a whole number from -9007199254740991 to 9007199254740991, found 9007199254740992",
+  ],
   [{ label: "a", strict: "yes" }, "strict: expected true or false, found a string"],
   [{ label: "a", memory: "much" }, "memory: expected a quantity such as 512Mi, found a string"],
   [{ label: "a", mode: "mild" }, 'mode: expected one of soft, hard, found "mild"'],

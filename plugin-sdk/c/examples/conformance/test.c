@@ -168,7 +168,7 @@ static void settings_are_refused_with_their_place(void) {
        "recursion, loop, memory, long-reason, high-score, no-victims, missing-node, missing-pod, missing-candidate, "
        "foreign-source, log, log-flood, found pods"},
       {"{\"topic\": 5}", "topic: expected a string, found a number"},
-      {"{\"topic\": null}", "the field topic is missing"},
+      {"{\"topic\": null}", "topic: expected a string, found null"},
       {"{\"topic\": \"pod\", \"to\": [1, {\"a\": \"}\"}]}", "there is no field to; expected topic"},
       {"{\"topic\": \"re\\u0066used\"}", "topic: é is refused"},
       {"[\"pod\"]", "the settings: expected an object, found a list"},
@@ -178,6 +178,20 @@ static void settings_are_refused_with_their_place(void) {
     topic.len = 0;
     PLIMSOLL_CHECK_STR(plimsoll_test_settings(table[at][0], settings), table[at][1]);
   }
+}
+
+static void a_limit(plimsoll_settings *from) {
+  int64_t limit;
+  plimsoll_setting_int(from, PLIMSOLL_STR("limit"), &limit);
+}
+
+static void a_number_beyond_its_type_is_refused_with_the_limits(void) {
+#define LIMITS "limit: expected a whole number from -9223372036854775808 to 9223372036854775807, found "
+  PLIMSOLL_CHECK_STR(plimsoll_test_settings("{\"limit\": 9223372036854775808}", a_limit), LIMITS "9223372036854775808");
+  PLIMSOLL_CHECK_STR(plimsoll_test_settings("{\"limit\": -9223372036854775809}", a_limit), LIMITS "-9223372036854775809");
+  PLIMSOLL_CHECK_STR(plimsoll_test_settings("{\"limit\": -9223372036854775808}", a_limit), "");
+  PLIMSOLL_CHECK_STR(plimsoll_test_settings("{\"limit\": 1.5}", a_limit), "limit: expected a whole number, found a number");
+  PLIMSOLL_CHECK_STR(plimsoll_test_settings("{\"limit\": \"1\"}", a_limit), "limit: expected a whole number, found a string");
 }
 
 static void texts_and_numbers_in_json_are_read(void) {
@@ -264,6 +278,7 @@ int main(int count, char **arguments) {
   PLIMSOLL_TEST(every_kind_of_preemption);
   PLIMSOLL_TEST(a_bind_gives_metadata_or_says_why_not);
   PLIMSOLL_TEST(settings_are_refused_with_their_place);
+  PLIMSOLL_TEST(a_number_beyond_its_type_is_refused_with_the_limits);
   PLIMSOLL_TEST(texts_and_numbers_in_json_are_read);
   PLIMSOLL_TEST(quantities_are_read_as_kubernetes_reads_them);
   return plimsoll_test_failures();

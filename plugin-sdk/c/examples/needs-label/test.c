@@ -35,6 +35,8 @@ static void memory_to_spare_is_the_score(void) {
 static void settings_are_read_and_checked(void) {
   PLIMSOLL_CHECK_STR(plimsoll_test_settings("{\"spare\": \"none\"}", settings),
                      "spare: expected a quantity such as 512Mi, found a string");
+  PLIMSOLL_CHECK_STR(plimsoll_test_settings("{\"annotation\": null}", settings),
+                     "annotation: expected a string, found null");
   PLIMSOLL_CHECK_STR(plimsoll_test_settings("{\"spare\": 0}", settings), "spare: it must be above 0");
   PLIMSOLL_CHECK_STR(plimsoll_test_settings("{\"spare\": \"4Gi\", \"annotation\": \"\"}", settings), "annotation: it is empty");
   PLIMSOLL_CHECK_STR(plimsoll_test_settings("{\"spares\": 1, \"annotation\": \"a\"}", settings),
