@@ -30,9 +30,9 @@ pub trait Loader: Send + Sync {
     }
 
     /// Prepares instances of a policy with this module and these settings, in the background: its calls may be faster
-    /// later, and answer the same. The settings are those of its calls, by address.
-    fn preinitialize(&self, name: &str, module: &[u8], settings: &Arc<str>) {
-        let _ = (name, module, settings);
+    /// later, and answer the same. The settings are those of its calls, by address. Name and version are for the log.
+    fn preinitialize(&self, name: &str, version: u64, module: &[u8], settings: &Arc<str>) {
+        let _ = (name, version, module, settings);
     }
 
     /// The error that `load` would return at once for the module with this digest (`sha256:…`), since it was refused

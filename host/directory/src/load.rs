@@ -279,8 +279,8 @@ impl Loader for TimedLoader<'_> {
         loaded
     }
 
-    fn preinitialize(&self, name: &str, module: &[u8], settings: &Arc<str>) {
-        self.loader.preinitialize(name, module, settings);
+    fn preinitialize(&self, name: &str, version: u64, module: &[u8], settings: &Arc<str>) {
+        self.loader.preinitialize(name, version, module, settings);
     }
 
     fn refusal(&self, digest: &str) -> Option<LoadError> {

@@ -160,8 +160,8 @@ impl Loader for WasmLoader {
         Ok(program::policy_of(guest))
     }
 
-    fn preinitialize(&self, name: &str, module: &[u8], settings: &Arc<str>) {
-        self.0.preinitialize_later(name, module, settings);
+    fn preinitialize(&self, name: &str, version: u64, module: &[u8], settings: &Arc<str>) {
+        self.0.preinitialize_later(name, version, module, settings);
     }
 
     fn refusal(&self, digest: &str) -> Option<LoadError> {
@@ -263,14 +263,14 @@ impl Inner {
     }
 
     /// Pre-initialises a loaded module in the background, if that pays.
-    fn preinitialize_later(self: &Arc<Self>, name: &str, module: &[u8], settings: &Arc<str>) {
+    fn preinitialize_later(self: &Arc<Self>, name: &str, version: u64, module: &[u8], settings: &Arc<str>) {
         if !self.preinitializer.pays(module) {
             return;
         }
         let digest = sha256(module);
         if self.in_use(&digest).is_some_and(|policy| policy.can_be_preinitialized()) {
             let settings = Arc::downgrade(settings);
-            let policy = WaitingPolicy { name: name.to_owned(), module: module.to_vec(), digest, settings };
+            let policy = WaitingPolicy { name: name.to_owned(), version, module: module.to_vec(), digest, settings };
             let loader = Arc::clone(self);
             let thread = thread::Builder::new().name("plimsoll-preinit".to_owned());
             self.preinitializer.add(policy, || thread.spawn(move || loader.preinitialize_waiting()).is_ok());
@@ -285,12 +285,12 @@ impl Inner {
                 thread::sleep(BUSY_POLL_INTERVAL);
             }
             let Some((policy, settings)) = self.preinitializer.next() else { return };
-            let WaitingPolicy { name, module, digest, .. } = &policy;
+            let WaitingPolicy { module, digest, .. } = &policy;
             let Some(guest) = self.in_use(digest) else { continue };
             let started = Instant::now();
             let preinitialize = || self.toolchain().preinitialize(&guest, module, digest, &settings);
             // A bug of ours that a module may set off must not end the thread.
-            log(name, started.elapsed(), catch_unwind(AssertUnwindSafe(preinitialize)).ok());
+            log(&policy, started.elapsed(), catch_unwind(AssertUnwindSafe(preinitialize)).ok());
         }
     }
 

@@ -48,7 +48,8 @@ pub(crate) fn build(
     put_on_trial(id, content, &config, policy.as_ref(), &fact_access)?;
     warn_of_idle_weight(id, content, policy.as_ref());
     if config.mode != Mode::Off {
-        loader.preinitialize(&Member::id_of(&id.group, &id.name), &content.module, &content.sidecar.settings);
+        let name = Member::id_of(&id.group, &id.name);
+        loader.preinitialize(&name, version, &content.module, &content.sidecar.settings);
     }
     Ok(Member {
         settings: Arc::clone(&content.sidecar.settings),

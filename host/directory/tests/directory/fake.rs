@@ -110,7 +110,7 @@ impl Loader for FakeLoader {
         Ok(Arc::new(FakePolicy { tag, validated, calls_held, times: Arc::clone(&self.times) }))
     }
 
-    fn preinitialize(&self, _: &str, _: &[u8], settings: &Arc<str>) {
+    fn preinitialize(&self, _: &str, _: u64, _: &[u8], settings: &Arc<str>) {
         self.preinitialized.lock().unwrap().push(settings.as_ptr().addr());
     }
 

@@ -11,7 +11,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use plimsoll_system::digest::sha256;
+use plimsoll_system::digest::{hex, sha256};
 use tracing::{debug, info, warn};
 use wasmtime::component::Component;
 
@@ -54,6 +54,7 @@ struct Waiting {
 /// A policy that waits.
 pub(super) struct WaitingPolicy {
     pub(super) name: String,
+    pub(super) version: u64,
     pub(super) module: Vec<u8>,
     pub(super) digest: [u8; 32],
     /// Dropped with the policy.
@@ -70,13 +71,19 @@ pub(super) struct Toolchain<'l> {
 }
 
 /// Logs how it ended; without a result plimsoll itself has failed.
-pub(super) fn log(name: &str, took: Duration, result: Option<Result<(), CompileError>>) {
+pub(super) fn log(
+    WaitingPolicy { name, version, digest, .. }: &WaitingPolicy,
+    took: Duration,
+    result: Option<Result<(), CompileError>>,
+) {
+    let digest = format_args!("sha256:{}", hex(digest));
     match result {
         Some(Ok(())) => {
-            info!(policy = name, took = format_args!("{} ms", took.as_millis()), "a large module is pre-initialised");
+            let took = format_args!("{} ms", took.as_millis());
+            info!(policy = name, version, %digest, %took, "a large module is pre-initialised");
         }
-        Some(Err(error)) => debug!(policy = name, %error, "a large module is not pre-initialised"),
-        None => warn!(policy = name, "plimsoll itself failed while it pre-initialised the module"),
+        Some(Err(error)) => debug!(policy = name, version, %digest, %error, "a large module is not pre-initialised"),
+        None => warn!(policy = name, version, %digest, "plimsoll itself failed while it pre-initialised the module"),
     }
 }
 
@@ -100,7 +107,7 @@ impl Preinitializer {
     pub(super) fn add(&self, policy: WaitingPolicy, start: impl FnOnce() -> bool) {
         let mut waiting = self.waiting.lock();
         if waiting.bytes + policy.module.len() > MAX_WAITING_BYTES {
-            debug!(policy = policy.name, "not pre-initialised: too many large modules wait for it");
+            debug!(policy = policy.name, policy.version, "not pre-initialised: too many large modules wait for it");
             return;
         }
         waiting.bytes += policy.module.len();

@@ -289,7 +289,7 @@ fn a_large_module_is_pre_initialised_in_a_process_and_found_in_the_cache() {
         let loader = loader_without_spares(cache.path());
         let policy = loader.load(&module).unwrap();
         assert_eq!(policy.filter(&ask_with(&settings), &[0]).unwrap_err().kind, FaultKind::Trap);
-        loader.preinitialize("runtime", &module, &settings);
+        loader.preinitialize("runtime", 1, &module, &settings);
         wait_until("a pre-initialised module", || policy.filter(&ask_with(&settings), &[0]).ok()).unwrap();
         assert_eq!(entries(), 2);
     }
@@ -301,10 +301,10 @@ fn a_policy_that_is_gone_is_not_pre_initialised() {
     fs::set_permissions(cache.path(), Permissions::from_mode(0o700)).unwrap();
     let loader = loader_without_spares(cache.path());
     let policy = loader.load(&module).unwrap();
-    loader.preinitialize("runtime", &module, &Arc::from("{}"));
+    loader.preinitialize("runtime", 1, &module, &Arc::from("{}"));
     let settings = Arc::from("[]");
-    loader.preinitialize("runtime", &module, &settings);
+    loader.preinitialize("runtime", 1, &module, &settings);
     wait_until("the second", || policy.filter(&ask_with(&settings), &[0]).ok()).unwrap();
-    loader.preinitialize("small", &other, &settings);
+    loader.preinitialize("small", 1, &other, &settings);
     assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 2);
 }
