@@ -17,7 +17,10 @@ use self::{
     adapter::Adapter,
     embed::{embed, refused},
 };
-use crate::contract::{RefusedError, WIT, interface_of_core_export};
+use crate::{
+    contract::{RefusedError, WIT, interface_of_core_export},
+    wasi::PREVIEW1,
+};
 
 /// Part of the cache key: raise it whenever lifting produces a different component.
 pub(crate) const LIFT_VERSION: u32 = 2;
@@ -107,7 +110,7 @@ fn lift_scanned(module: &[u8], scan: &ModuleScan) -> Result<Vec<u8>, RefusedErro
 fn encode(module: &[u8], preview1: Option<&Adapter>) -> Result<Vec<u8>, RefusedError> {
     let mut encoder = ComponentEncoder::default().validate(true).module(module).map_err(|error| refused(&error))?;
     if let Some(adapter) = preview1 {
-        encoder = encoder.adapter(adapter::PREVIEW1, adapter.module()?).map_err(|error| refused(&error))?;
+        encoder = encoder.adapter(PREVIEW1, adapter.module()?).map_err(|error| refused(&error))?;
     }
     encoder.encode().map_err(|error| refused(&error))
 }
@@ -118,7 +121,7 @@ fn foreign_imports(module: &[u8]) -> Vec<String> {
         Payload::ImportSection(imports) => Some(imports.into_imports().flatten()),
         _ => None,
     });
-    let is_foreign = |name: &str| name != adapter::PREVIEW1 && !name.contains(':');
+    let is_foreign = |name: &str| name != PREVIEW1 && !name.contains(':');
     let foreign = sections.flatten().filter(|import| is_foreign(import.module));
     foreign.map(|import| format!("{}.{}", import.module, import.name)).collect()
 }
@@ -137,7 +140,7 @@ impl ModuleScan {
                         if import.module.contains(adapter::PACKAGE) {
                             return Err(RefusedError::Import(vec![import.module.to_owned()]));
                         }
-                        scan.needs_wasi |= import.module == adapter::PREVIEW1;
+                        scan.needs_wasi |= import.module == PREVIEW1;
                         if matches!(import.ty, TypeRef::Memory(memory) if memory.shared) {
                             return Err(RefusedError::Threads);
                         }

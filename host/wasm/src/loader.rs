@@ -133,11 +133,15 @@ impl WasmLoader {
         let started = Instant::now();
         let digest = sha256(module);
         let (guest, from_cache) = self.0.load_once(name, module, &digest)?;
-        let (imports, wasi) =
+        let (imports, mut wasi): (_, Vec<WasiImport>) =
             (guest.imports().to_vec(), guest.wasi().iter().map(|name| WasiImport::of(name)).collect());
         let policy = program::policy_of(guest);
+        let lifted = matches!(lift::kind(module), Ok(ModuleKind::CoreModule));
+        if lifted {
+            wasi = WasiImport::of_core_module(module, policy.program().is_some());
+        }
         Ok(Inspection {
-            lifted: matches!(lift::kind(module), Ok(ModuleKind::CoreModule)),
+            lifted,
             verbs: policy.verbs(),
             imports,
             wasi,

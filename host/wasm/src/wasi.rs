@@ -8,6 +8,7 @@
 //! for each instance, as those of its own resources are.
 
 mod io;
+mod preview1;
 mod world;
 
 use wasmtime::{
@@ -15,7 +16,7 @@ use wasmtime::{
     component::{Component, InstancePre, Linker, LinkerInstance, ResourceType, types::ComponentItem},
 };
 
-pub(crate) use self::io::write;
+pub(crate) use self::{io::write, preview1::PREVIEW1};
 use crate::{stop::Stop, store::StoreData};
 
 /// The packages of WASI 0.2.
@@ -24,12 +25,12 @@ const PACKAGES: [&str; 7] = ["cli", "clocks", "filesystem", "http", "io", "rando
 /// Maximum resource types of the imports. All of WASI 0.2 has about 30, so this is enough for 30 versions at once.
 const MAX_RESOURCES: usize = 1_000;
 
-/// An interface of WASI that a component imports.
+/// An interface of WASI 0.2 that a component imports, or a function of preview 1 that a core module imports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WasiImport {
-    /// As `wasi:cli/stdout@0.2.0`.
+    /// As `wasi:cli/stdout@0.2.0` or `wasi_snapshot_preview1.fd_write`.
     pub name: String,
-    /// The substitute that the component gets, in words.
+    /// The substitute that the policy gets, in words.
     pub gets: &'static str,
 }
 
@@ -93,9 +94,15 @@ impl WasiImport {
         Self { name: import.to_owned(), gets: interface(import).map_or("", gets) }
     }
 
-    /// The interface without `wasi:` and its version.
+    /// The functions of preview 1 that a core module imports, which was accepted.
+    pub(crate) fn of_core_module(module: &[u8], is_program: bool) -> Vec<Self> {
+        let imports = preview1::imports(module, is_program).into_iter();
+        imports.map(|(name, gets)| Self { name, gets }).collect()
+    }
+
+    /// The interface without `wasi:` and its version, or the name of the function.
     pub fn interface(&self) -> &str {
-        interface(&self.name).unwrap_or(&self.name)
+        interface(&self.name).or_else(|| preview1::function(&self.name)).unwrap_or(&self.name)
     }
 }
 

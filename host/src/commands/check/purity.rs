@@ -51,12 +51,15 @@ impl Purity {
             Ok(found) if !found.differences.is_empty() => {
                 format!("{}: DIFFERS {}", self.verb, shown(&found.differences))
             }
-            Ok(_) if self.verb == Verb::Rank => "rank: the same when asked again; ranks are not cached".to_owned(),
+            Ok(_) if self.verb == Verb::Rank => {
+                format!("rank: the same when asked again about {}; ranks are not cached", scope())
+            }
             Ok(found) if !found.uncacheable.is_empty() => {
                 let reads: Vec<&str> = found.uncacheable.iter().map(String::as_str).collect();
-                format!("{}: the same in any order; not cached, since it reads {}", self.verb, reads.join(", "))
+                let (verb, reads) = (self.verb, reads.join(", "));
+                format!("{verb}: the same in any order of {}; not cached, since it reads {reads}", scope())
             }
-            Ok(_) => format!("{}: the same in any order; its answers are cached", self.verb),
+            Ok(_) => format!("{}: the same in any order of {}; its answers are cached", self.verb, scope()),
         }
     }
 
@@ -72,6 +75,11 @@ impl Purity {
             }),
         }
     }
+}
+
+/// The calls that are compared: other pods and nodes may show more.
+fn scope() -> String {
+    format!("the {} sample nodes for one sample pod", sample::NODES)
 }
 
 /// The first differences: a policy that always differs has one for each node of the sample.

@@ -6,7 +6,11 @@ use plimsoll_core::{Fault, Member, PolicyConfig, SidecarFacts, Verb};
 use plimsoll_wasm::Inspection;
 use serde_json::{Value, json};
 
-use super::{imports, purity::Purity, trial::CallTime};
+use super::{
+    imports,
+    purity::Purity,
+    trial::{CallTime, ROUNDS},
+};
 use crate::text;
 
 /// The remark about a filter that may count pods.
@@ -138,12 +142,12 @@ fn call_text(time: &Result<CallTime, Fault>) -> String {
             let bound = if *further < SHORTEST_TIME { "less than " } else { "" };
             let further = text::duration((*further).max(SHORTEST_TIME));
             format!(
-                "{} for a fresh instance and a node, {bound}{further} for each further node",
+                "{} for a fresh instance and a node, {bound}{further} for each further node (best of {ROUNDS} calls)",
                 text::duration(*first)
             )
         }
         Ok(CallTime { first, further: None }) => {
-            format!("{} for a fresh instance and its one node", text::duration(*first))
+            format!("{} for a fresh instance and its one node (best of {ROUNDS} calls)", text::duration(*first))
         }
         Err(fault) => format!("FAULT {fault}"),
     }

@@ -12,6 +12,9 @@ use plimsoll_core::{
 
 use crate::sample;
 
+/// The calls of each kind that are timed; the report has the shortest.
+pub(super) const ROUNDS: u32 = 5;
+
 /// A policy with its settings and limits.
 #[derive(Clone)]
 pub(super) struct Callee {
@@ -23,7 +26,7 @@ pub(super) struct Callee {
     memory: usize,
 }
 
-/// The time that a verb takes on the sample cluster.
+/// The time that a verb takes on the sample cluster, the best of [`ROUNDS`] calls.
 pub(super) struct CallTime {
     /// A fresh instance and one node.
     pub(super) first: Duration,
@@ -62,7 +65,7 @@ impl Callee {
         let timed = timed.into_iter().filter(|verb| self.policy.verbs().has(*verb));
         let (pod, cluster) = (Arc::new(sample::pod()), Arc::new(sample::cluster()));
         let best = |verb, nodes| -> Result<Duration, Fault> {
-            let rounds = (0..5).map(|_| self.time(&pod, &cluster, verb, nodes)).collect::<Result<Vec<_>, _>>()?;
+            let rounds = (0..ROUNDS).map(|_| self.time(&pod, &cluster, verb, nodes)).collect::<Result<Vec<_>, _>>()?;
             Ok(rounds.into_iter().min().unwrap_or_default())
         };
         let time = |verb| {

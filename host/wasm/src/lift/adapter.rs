@@ -5,9 +5,6 @@ use std::sync::OnceLock;
 use super::embed::embed;
 use crate::contract::RefusedError;
 
-/// The module name under which the runtimes of languages import preview 1.
-pub(super) const PREVIEW1: &str = "wasi_snapshot_preview1";
-
 /// In the name of every interface that only the adapter imports or exports.
 pub(super) const PACKAGE: &str = "plimsoll:adapter/";
 

@@ -14,7 +14,7 @@ pub struct Inspection {
     pub verbs: Verbs,
     /// The reads that it may make, as `nodes.label`.
     pub imports: Vec<String>,
-    /// The interfaces of WASI that it imports.
+    /// The interfaces of WASI 0.2 that it imports, or its functions of preview 1.
     pub wasi: Vec<WasiImport>,
     /// Bytes of the file.
     pub size: u64,

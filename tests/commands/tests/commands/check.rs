@@ -339,6 +339,27 @@ fn check_accepts_a_policy_that_is_off_whatever_its_settings() {
     assert!(printed.code == Some(0) && !printed.out.contains("no sidecar"), "{printed:?}");
 }
 
+/// Runtimes of languages import preview 1, so that an author sees what of it a policy gets.
+#[test]
+fn check_lists_the_functions_of_wasi_preview_1_and_what_each_gets() {
+    let directory = tempdir().unwrap();
+    fs::write(directory.path().join("exit.wasm"), hostile("exit")).unwrap();
+    let check = |format: &str| {
+        plimsoll(directory.path(), &["check", "--no-compile-cache", "--output", format, "exit.wasm"]).unwrap().out
+    };
+    let log_lines = "log lines: of standard output at level info, of standard error at level warn";
+    let panics = "the call ends as the fault `panic`";
+    let printed = check("text");
+    let expected = format!("  wasi     fd_write: {log_lines}\n  wasi     proc_exit: {panics}\n");
+    assert!(printed.contains(&expected), "{printed}");
+    let report: Value = serde_json::from_str(&check("json")).unwrap();
+    let expected = json!([
+        {"interface": "wasi_snapshot_preview1.fd_write", "gets": log_lines},
+        {"interface": "wasi_snapshot_preview1.proc_exit", "gets": panics},
+    ]);
+    assert_eq!(report[0]["wasi"], expected, "{report:#}");
+}
+
 #[test]
 fn check_names_settings_that_are_not_shown_and_a_weight_without_effect() {
     let directory = tempdir().unwrap();

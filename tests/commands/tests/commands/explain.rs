@@ -114,7 +114,13 @@ fn check_tells_whether_answers_depend_on_their_order() {
     let sidecar = policies().join("tenant-pool.yaml");
     let printed = run(&["check", "--purity", "--no-compile-cache", text(&sidecar)]);
     assert_eq!(printed.code, Some(0), "{printed:?}");
-    assert!(printed.out.contains("filter: the same in any order; its answers are cached"), "{}", printed.out);
+    assert!(
+        printed.out.contains(
+            "filter: the same in any order of the 200 sample nodes for one sample pod; its answers are cached"
+        ),
+        "{}",
+        printed.out
+    );
 }
 
 #[test]
@@ -122,7 +128,7 @@ fn check_says_of_each_policy_what_its_purity_is() {
     let at = |name: &str| policies().join(name);
     let purity = |module: &str| run(&["check", "--purity", "--no-compile-cache", text(&at(module))]).out;
     let rank = purity("zone-spread.wasm");
-    assert!(rank.contains("purity   rank: the same when asked again; ranks are not cached"), "{rank}");
+    assert!(rank.contains("purity   rank: the same when asked again about the 200 sample nodes for one sample pod; ranks are not cached"), "{rank}");
     let preempt = purity("preempt-guard.wasm");
     assert!(preempt.contains("purity   nothing to compare: it has neither filter, score nor rank"), "{preempt}");
 }
