@@ -22,6 +22,7 @@ mod render;
 mod runtimes;
 mod sample;
 mod server;
+mod similar;
 mod text;
 
 use std::process::ExitCode;

@@ -62,7 +62,7 @@ const LAST: usize = 200;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct RunArgs {
-    /// Only these nodes
+    /// Show only these nodes; the policies are still asked about all nodes, since an answer may depend on the others
     #[arg(long = "node", env = "PLIMSOLL_NODES", value_name = "NAME", value_delimiter = ',', display_order = OWN)]
     pub(crate) nodes: Vec<String>,
 

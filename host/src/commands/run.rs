@@ -13,6 +13,7 @@ use crate::{
     logging::GuestLines,
     output,
     render::explanation,
+    similar,
 };
 use report::RunReport;
 
@@ -63,7 +64,7 @@ pub(super) fn run(RunArgs { nodes, explain, fine_scores, rows, ask: args }: &Run
 fn check_nodes(offline: &OfflineGateway, nodes: &[String]) -> Result<()> {
     match nodes.iter().find(|node| offline.cluster.find(node).is_none()) {
         None => Ok(()),
-        Some(absent) => bail!("the cluster has no node '{absent}'"),
+        Some(absent) => Err(similar::no_such_node(&offline.cluster, absent)),
     }
 }
 

@@ -2,12 +2,15 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use plimsoll_core::{Cluster, Explained, Explanation, Gateway, Nodes, Pod, Query, ReadLine, Shown, Verb};
 use serde_json::{Value, json};
 
 use super::answer;
-use crate::text::{one_line, push_line};
+use crate::{
+    similar,
+    text::{one_line, push_line},
+};
 
 /// Asks about one node among all nodes of the cluster: a policy may read the others.
 pub(crate) fn ask(
@@ -19,7 +22,7 @@ pub(crate) fn ask(
 ) -> Result<Explanation> {
     let names: Vec<Cow<'_, str>> =
         cluster.slots().iter().map(|slot| Cow::Borrowed(slot.node.name().as_ref())).collect();
-    let at = names.iter().position(|name| name == node).with_context(|| format!("the cluster has no node '{node}'"))?;
+    let at = names.iter().position(|name| name == node).ok_or_else(|| similar::no_such_node(cluster, node))?;
     let query = Query::new(Arc::clone(pod), Nodes::Names(&names));
     Ok(gateway.explain(group, &query, at as u32)?)
 }

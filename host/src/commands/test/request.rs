@@ -8,7 +8,7 @@ use plimsoll_cluster::RawObjects;
 use plimsoll_system::bounded_file::read_input;
 use serde_json::{Value, json};
 
-use crate::{args::RecordArgs, output};
+use crate::{args::RecordArgs, output, similar};
 
 /// Maximum bytes of a request: 5,000 whole nodes of 16 kB.
 const MAX_REQUEST_BYTES: u64 = 128 << 20;
@@ -27,7 +27,9 @@ pub(super) fn world(args: &RecordArgs) -> Result<World> {
     world.now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |now| now.as_secs());
     if !args.nodes.is_empty() {
         for node in &args.nodes {
-            ensure!(names(&world.nodes).any(|name| name == node.as_str()), "the cluster has no node '{node}'");
+            let all: Vec<Cow<'_, str>> = names(&world.nodes).collect();
+            let all: Vec<&str> = all.iter().map(AsRef::as_ref).collect();
+            ensure!(all.contains(&node.as_str()), "the cluster has no node '{node}'{}", similar::hint(node, &all));
         }
         world.request = Some(args.nodes.clone());
         world.candidates.retain(|candidate| args.nodes.contains(&candidate.node));

@@ -13,6 +13,7 @@ mod help;
 mod hostile_files;
 mod json;
 mod messages;
+mod mistakes;
 mod new;
 mod new_rebuild;
 mod open;

@@ -1,7 +1,7 @@
 //! The report for people: a table of the nodes, and a summary.
 
 use comfy_table::{Table, presets};
-use plimsoll_core::{FaultKind, Mode, OnError, SurveyAnswer, SurveyColumn, Verb, Verdict};
+use plimsoll_core::{DecideError, Fault, FaultKind, Mode, OnError, SurveyAnswer, SurveyColumn, Verb, Verdict};
 
 use super::{Binds, ReportRow, RunReport};
 use crate::{
@@ -28,14 +28,17 @@ impl RunReport {
         for (reason, count) in self.histogram() {
             push_line(&mut text, format_args!("  {count:>5}  {reason}"));
         }
-        for (node, bind) in binds {
+        // Without a decision kube-scheduler binds to no node.
+        for (node, bind) in binds.iter().filter(|_| self.filter_error.is_none()) {
             push_line(&mut text, format_args!("bind on {node}: {}", answer::bind_text(bind)));
         }
         if let Some(error) = &self.score_error {
             push_line(&mut text, format_args!("no scores: {error}: kube-scheduler goes on without them"));
         }
         for column in &self.survey.columns {
-            if let Err(fault) = &column.answers {
+            if let Err(fault) = &column.answers
+                && !self.is_said(column, fault)
+            {
                 let (id, verb, nodes) = (column.member.id(), column.verb, count(self.rows.len(), "node"));
                 let (effect, remark) = (consequence(column, fault.kind), self.remark_on_fault(column));
                 push_line(
@@ -50,6 +53,18 @@ impl RunReport {
             push_line(&mut text, format_args!("policy {} is not asked: {why}", member.id()));
         }
         text
+    }
+
+    /// Whether the fault is the reason, said above, that there is no decision or no scores: the call for the decision and
+    /// that for the column fail alike, perhaps about other nodes.
+    fn is_said(&self, column: &SurveyColumn, of_column: &Fault) -> bool {
+        let errors = [&self.filter_error, &self.score_error];
+        errors.into_iter().flatten().any(|error| match error {
+            DecideError::Policy { policy, verb, fault } => {
+                *policy == column.member.id() && *verb == column.verb && fault.kind == of_column.kind
+            }
+            _ => false,
+        })
     }
 
     /// Why a column may have no answers although there is a decision: the columns are about all nodes.
