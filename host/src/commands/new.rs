@@ -22,6 +22,7 @@ use crate::{
 const MAX_NAME_BYTES: usize = 63;
 
 pub(super) fn new(args: &NewArgs) -> Result<ExitCode> {
+    let language = args.language()?;
     ensure!(
         is_name(&args.name),
         "'{}' is no name for a new policy: expected a lower-case letter, then lower-case letters, digits and '-', at most \
@@ -30,21 +31,21 @@ pub(super) fn new(args: &NewArgs) -> Result<ExitCode> {
     );
     let folder = PathBuf::from(&args.name);
     ensure!(is_free(&folder)?, "{}: it exists and is not empty: choose another name", folder.display());
-    let sdk = Sdk::of(args.lang, args.sdk.as_deref())?;
-    let template = Template::of(args.lang);
+    let sdk = Sdk::of(language, args.sdk.as_deref())?;
+    let template = Template::of(language);
     for (path, text) in template.files(&args.name, &sdk) {
         write(&folder.join(path), &text)?;
     }
     for (path, text) in sdk.copied() {
         write(&folder.join(sdk::FOLDER).join(path), text)?;
     }
-    if args.lang == Language::Rust {
+    if language == Language::Rust {
         make_executable(&folder.join(template::BUILD_WASM))?;
     }
     for program in sdk.programs() {
         make_executable(&folder.join(sdk::FOLDER).join(program))?;
     }
-    output::print(&report(args, &sdk, template))?;
+    output::print(&report(&args.name, language, &sdk, template))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -79,8 +80,7 @@ fn make_executable(file: &Path) -> Result<()> {
 }
 
 /// The files that were written, the tools that are missing, and the next commands.
-fn report(args: &NewArgs, sdk: &Sdk, template: &Template) -> String {
-    let name = &args.name;
+fn report(name: &str, language: Language, sdk: &Sdk, template: &Template) -> String {
     let mut lines = vec![format!("{name}/ has a policy in {}:", template.language)];
     let files = [
         (template.source.to_owned(), "the policy, with one rule".to_owned()),
@@ -96,7 +96,7 @@ fn report(args: &NewArgs, sdk: &Sdk, template: &Template) -> String {
     lines.extend(files.iter().map(|(file, about)| format!("  {file:width$}  {about}")));
     lines.push(sdk.note());
     lines.extend(sdk.passed_over().map(str::to_owned));
-    let missing = tools::missing(args.lang);
+    let missing = tools::missing(language);
     if !missing.is_empty() {
         lines.push(String::new());
         lines.extend(missing);

@@ -29,6 +29,32 @@ fn an_unknown_node_is_an_error_that_names_similar_ones() {
     }
 }
 
+#[test]
+fn new_lists_the_languages_and_takes_their_other_names() {
+    let directory = tempdir().unwrap();
+    let print = |args: &[&str]| plimsoll(directory.path(), args).unwrap();
+    let printed = print(&["new", "needs-label"]);
+    let expected = "plimsoll: in which language? --lang takes one of rust, go, c, python, typescript, assemblyscript\n";
+    assert_eq!((printed.code, printed.err.as_str()), (Some(2), expected));
+    let help = print(&["new", "--help"]).out;
+    let names = [
+        ("golang", "Go"),
+        ("rs", "Rust"),
+        ("c++", "C"),
+        ("cpp", "C"),
+        ("py", "Python"),
+        ("ts", "TypeScript"),
+        ("js", "TypeScript"),
+        ("javascript", "TypeScript"),
+    ];
+    for (at, (name, language)) in names.into_iter().enumerate() {
+        let printed = print(&["new", "--lang", name, &format!("p{at}")]);
+        assert!(printed.out.contains(&format!("has a policy in {language}:")), "{name}: {printed:?}");
+        let is_listed = |word: &str| word == name;
+        assert!(help.split(|c: char| c.is_whitespace() || ",]".contains(c)).any(is_listed), "{name} is not in\n{help}");
+    }
+}
+
 /// The call for the decision and the call for the table may be about other nodes, and end in the same fault.
 #[test]
 fn run_says_once_why_there_is_no_decision() {
