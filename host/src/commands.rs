@@ -10,6 +10,7 @@ mod offline;
 mod run;
 mod scheduler_config;
 pub(crate) mod serve;
+mod source_folder;
 mod table;
 mod test;
 mod undeclared_sources;

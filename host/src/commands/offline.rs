@@ -18,7 +18,7 @@ use self::choice::{Choice, Environment};
 pub(super) use self::origin::ClusterOrigin;
 use crate::{
     args::{AskArgs, ClusterArgs, EngineArgs, OutputFormat},
-    commands::undeclared_sources,
+    commands::{source_folder, undeclared_sources},
     engine, output,
 };
 
@@ -187,6 +187,9 @@ pub(super) fn load_all(policies: &Path, engine: &EngineArgs, output: OutputForma
 
 /// The same, without those that cannot be loaded.
 fn load(policies: &Path, engine: &EngineArgs, output: OutputFormat) -> Result<Arc<Roster>> {
+    if let Some(mistake) = source_folder::mistaken(policies) {
+        bail!(mistake);
+    }
     let loader = Arc::new(engine::loader_of_command(engine, output == OutputFormat::Text)?);
     let directory = DirectoryConfig { allow_empty: true, ..DirectoryConfig::new(policies.to_owned()) };
     let (_, RosterUpdate { roster, .. }) = Directory::open(directory, loader)?;

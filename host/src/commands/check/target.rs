@@ -10,6 +10,8 @@ use anyhow::{Result, anyhow, bail, ensure};
 use plimsoll_directory::{FactPool, ListedPolicy, PolicyFiles};
 use plimsoll_facts::FactsConfig;
 
+use crate::commands::source_folder;
+
 /// One policy to check.
 pub(super) struct Target {
     /// Its name in the report: as it was typed, or `DIR: GROUP/NAME`.
@@ -84,6 +86,9 @@ fn of_directory(directory: &Path) -> Vec<Target> {
     let facts = Arc::<FactPool>::default();
     let target =
         |name, files, is_ignored| Target { name, files, is_listed: true, is_ignored, facts: Arc::clone(&facts) };
+    if let Some(mistake) = source_folder::mistaken(directory) {
+        return vec![target(shown, Err(anyhow!(mistake)), false)];
+    }
     let mut targets = match plimsoll_directory::list_policies(directory) {
         Ok(policies) if policies.is_empty() => vec![target(shown.clone(), Err(anyhow!("it holds no policy")), false)],
         Ok(policies) => policies
