@@ -135,23 +135,11 @@ impl Gateway {
         Ok((outcome, after))
     }
 
-    /// How good is each node, 0 to 10?
-    ///
-    /// # Errors
-    /// As for [`Gateway::filter`].
-    pub fn prioritize(
-        &self,
-        group: &str,
-        query: &Query<'_>,
-    ) -> Result<(PrioritizeOutcome, PostReplyWork), DecideError> {
-        self.prioritize_on(ScoreScale::Coarse, group, query)
-    }
-
     /// How good is each node, on this scale?
     ///
     /// # Errors
     /// As for [`Gateway::filter`].
-    pub fn prioritize_on(
+    pub fn prioritize(
         &self,
         scale: ScoreScale,
         group: &str,

@@ -195,8 +195,8 @@ impl JobQueue {
     fn insert(&mut self, job: Job) {
         match job {
             Job::Load(job) if job.is_slow => {
-                let rank = |job: &LoadJob| (job.is_retry, size(job));
-                let at = self.slow.partition_point(|other| rank(other) <= rank(&job));
+                let priority = |job: &LoadJob| (job.is_retry, size(job));
+                let at = self.slow.partition_point(|other| priority(other) <= priority(&job));
                 self.slow.insert(at, job);
             }
             Job::Load(job) => self.urgent.push_back(job),

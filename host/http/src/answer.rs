@@ -51,19 +51,8 @@ pub(crate) struct RequestOrigin {
     pub(crate) may_bind: bool,
 }
 
-/// Answers the body of a POST to `path`, as a server without peers answers its first request.
-pub fn answer(gateway: &Gateway, path: &str, body: &Bytes, received: Instant) -> ExtenderReply {
-    answer_with(gateway, &RequestCache::default(), path, body, received)
-}
-
-/// The same as one of many requests.
-pub fn answer_with(
-    gateway: &Gateway,
-    cache: &RequestCache,
-    path: &str,
-    body: &Bytes,
-    received: Instant,
-) -> ExtenderReply {
+/// Answers the body of a POST to `path` as a server without peers does. The cache is that of the server's earlier requests.
+pub fn answer(gateway: &Gateway, cache: &RequestCache, path: &str, body: &Bytes, received: Instant) -> ExtenderReply {
     let (mut unlimited, origin) =
         (MemoryReservation::unlimited(), RequestOrigin { received, sender: Sender::default(), may_bind: true });
     match ExtenderVerb::from_path(path) {
@@ -99,7 +88,7 @@ impl ExtenderVerb {
                 body,
                 origin,
                 memory,
-                |query| gateway.prioritize_on(scale, group, query),
+                |query| gateway.prioritize(scale, group, query),
                 |nodes, outcome, memory| encode::prioritize(nodes, outcome, |bytes| memory.grow(bytes)),
             ),
             Self::Preempt => preempt((gateway, cache), group, body, origin, memory),

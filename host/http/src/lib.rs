@@ -32,7 +32,7 @@ mod wire;
 
 pub use access::BindAccess;
 pub use admin::{Admin, serve_admin};
-pub use answer::{answer, answer_with};
+pub use answer::answer;
 pub use config::WireConfig;
 pub use extender_verb::prioritize_verb;
 pub use forward::{FORWARDED, Forward, ForwardError, Forwarding, MAX_FORWARDED_REPLY, NoPeers};

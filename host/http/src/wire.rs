@@ -31,7 +31,7 @@ use tokio::net::TcpListener;
 
 pub use self::observer::{NO_LABEL, WireObserver};
 use self::{
-    body::BodyReader,
+    body::{BodyReader, ReceivedBody},
     concurrency::ConcurrencyLimits,
     log::log_error,
     reply_body::{PostReplyExecutor, ReplyBody},
@@ -102,19 +102,16 @@ impl server::Service for Arc<Wire> {
 
     async fn answer(self, request: Request<RequestBody>, client: Arc<Client>) -> Response<ReplyBody> {
         let (parts, body) = request.into_parts();
-        let request = WireRequest::of(&parts);
+        let request = WireRequest::of(&parts, |group| self.knows(group));
         let (reply, reserved) = match request.route() {
             Ok((group, verb)) => {
-                let body = self.body_reader.read(body).await;
-                match body.and_then(|body| self.admit(verb, &client, &parts).map(|()| body)) {
-                    Ok(body) => {
-                        let origin = self.origin(&request, &client);
-                        match verb {
-                            ExtenderVerb::Bind => self.bind(&request, group, body, origin).await,
-                            _ => self.decide(&request, group, verb, body, origin).await,
-                        }
+                let body = self.read(&request, (group, verb), &client, body).await;
+                match (body, verb) {
+                    (Ok(body), ExtenderVerb::Bind) => {
+                        self.bind(&request, group, body, self.origin(&request, &client)).await
                     }
-                    Err(error) => (verb.error(error), None),
+                    (Ok(body), _) => self.decide(&request, group, verb, body, self.origin(&request, &client)).await,
+                    (Err(error), _) => (verb.error(error), None),
                 }
             }
             Err(error) => {
@@ -127,7 +124,7 @@ impl server::Service for Arc<Wire> {
 
     fn refuse(self, request: Request<Incoming>) -> Response<ReplyBody> {
         let (parts, _) = request.into_parts();
-        let request = WireRequest::of(&parts);
+        let request = WireRequest::of(&parts, |group| self.knows(group));
         let error = WireError::too_many(self.max_requests);
         let reply = match request.target {
             Some((_, verb)) => verb.error(error),
@@ -142,6 +139,24 @@ impl server::Service for Arc<Wire> {
 impl Wire {
     fn origin(&self, request: &WireRequest<'_>, client: &Client) -> RequestOrigin {
         RequestOrigin { received: request.received, sender: client.sender, may_bind: self.access.check(client).is_ok() }
+    }
+
+    /// The body of a request that is to be decided.
+    ///
+    /// # Errors
+    /// If the body cannot be read, the client may not use the verb, or there is no such group.
+    async fn read(
+        &self,
+        request: &WireRequest<'_>,
+        (group, verb): (&str, ExtenderVerb),
+        client: &Client,
+        body: RequestBody,
+    ) -> Result<ReceivedBody, WireError> {
+        if let Err(error) = self.admit(verb, client, request.parts).and_then(|()| request.check_group(group)) {
+            self.body_reader.skip(body).await;
+            return Err(error);
+        }
+        self.body_reader.read(body).await
     }
 
     /// Whether a client may use this verb. It is checked before a bind is forwarded: the replica that binds trusts us.
@@ -159,14 +174,14 @@ impl Wire {
         Err(WireError::denied(&denial))
     }
 
-    /// Whether the group exists. Other names must not reach metrics and permits: a client could invent any number.
+    /// Whether the group exists.
     fn knows(&self, group: &str) -> bool {
         group.is_empty() || self.gateway.roster().group(group).is_some()
     }
 
     fn report(&self, request: &WireRequest<'_>, reply: &ExtenderReply) {
         let verb = request.target.map_or(NO_LABEL, |(_, verb)| verb.as_str());
-        let group = request.target.filter(|(group, _)| self.knows(group)).map_or(NO_LABEL, |(group, _)| group);
+        let group = request.known_group().unwrap_or(NO_LABEL);
         let failed = reply.error.is_some();
         if let Some(error) = reply.error.as_ref().filter(|_| !reply.is_routine) {
             log_error(group, verb, reply, error, &request.id, request.parts);

@@ -3,7 +3,9 @@
 use std::{borrow::Cow, process::ExitCode, sync::Arc};
 
 use anyhow::{Context, Result, ensure};
-use plimsoll_core::{DecideError, Group, Member, Mode, Nodes, OnError, Pod, PolicyConfig, Query, Roster, Verb, Verbs};
+use plimsoll_core::{
+    DecideError, Group, Member, Mode, Nodes, OnError, Pod, PolicyConfig, Query, Roster, ScoreScale, Verb, Verbs,
+};
 
 use super::offline::{self, OfflineGateway};
 use crate::{
@@ -40,7 +42,7 @@ fn ask(offline: &mut OfflineGateway, member: &Member, pod: &Arc<Pod>) -> Result<
         offline.cluster.slots().iter().map(|slot| Cow::Borrowed(slot.node.name().as_ref())).collect();
     let query = || Query::new(Arc::clone(pod), Nodes::Names(&names));
     let filtered = offline.gateway.filter(&member.group, &query()).map(|(_, rest)| rest.run());
-    let scored = offline.gateway.prioritize(&member.group, &query()).map(|(_, rest)| rest.run());
+    let scored = offline.gateway.prioritize(ScoreScale::Coarse, &member.group, &query()).map(|(_, rest)| rest.run());
     let failed = [filtered, scored].into_iter().map(|result| no_answer(result, pod, names.len()));
     Ok(failed.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
 }

@@ -117,8 +117,7 @@ impl InstancePool {
     /// Creates the missing instances, as far as permits allow: those for the policy with these settings first.
     pub(crate) fn refill(&self, settings: Option<&Arc<str>>, permits: &PoolPermits, shares: &Arc<Shares>) {
         if let Some(settings) = settings.filter(|_| self.can_prime()) {
-            let preinitialized =
-                self.state.lock().primed.of(settings).and_then(|primed| primed.module_within(usize::MAX));
+            let preinitialized = self.state.lock().primed.of(settings).and_then(|primed| primed.module());
             let create = || match &preinitialized {
                 Some(module) => WarmInstance::start(module, shares),
                 None => WarmInstance::start(&self.module, shares)?.prime(settings, PRIMING_TIME),

@@ -13,7 +13,7 @@ use plimsoll_core::{
     Ask, Cluster, Fault, Gateway, Member, NoObserver, Node, NodeRead, NodeSource, Pod, PodRead, Policy, PolicyConfig,
     Read, Roster, ScoreScale, SystemClock, Value, Verb, Verbs, View,
 };
-use plimsoll_http::{RequestCache, answer_with, prioritize_verb};
+use plimsoll_http::{RequestCache, answer, prioritize_verb};
 
 #[allow(dead_code, reason = "the bench proper uses the rest")]
 #[path = "../src/world.rs"]
@@ -37,9 +37,9 @@ fn wire(criterion: &mut Criterion) {
         for path in ["/filter", "/prioritize"] {
             group.bench_with_input(BenchmarkId::new(path, nodes), &body, |bencher, body| {
                 bencher.iter(|| {
-                    let answer = answer_with(&gateway, &cache, path, body, Instant::now());
-                    assert_eq!(answer.status, 200);
-                    black_box(answer.body())
+                    let reply = answer(&gateway, &cache, path, body, Instant::now());
+                    assert_eq!(reply.status, 200);
+                    black_box(reply.body())
                 });
             });
         }
@@ -58,14 +58,14 @@ fn scales(criterion: &mut Criterion) {
     group.throughput(Throughput::Elements(NODES as u64));
     for scale in ScoreScale::ALL {
         let path = format!("/{}", prioritize_verb(scale));
-        let ask = || answer_with(&gateway, &cache, &path, &body, Instant::now());
+        let ask = || answer(&gateway, &cache, &path, &body, Instant::now());
         // The second request finds the answers of the first in the cache.
         (0..3).for_each(|_| ask().after.run());
         group.bench_function(&path, |bencher| {
             bencher.iter(|| {
-                let answer = ask();
-                assert_eq!(answer.status, 200);
-                black_box(answer.body())
+                let reply = ask();
+                assert_eq!(reply.status, 200);
+                black_box(reply.body())
             });
         });
     }

@@ -15,7 +15,7 @@ use plimsoll_core::{
     NodeRead, NodeSource, NotReserved, Placed, Pod, PodRead, Policy, PolicyConfig, Read, Reservation, Roster, Selector,
     Sender, Slot, SystemClock, Value, Verb, Verbs, Verdict, View,
 };
-use plimsoll_http::{RequestCache, answer_with};
+use plimsoll_http::{RequestCache, answer};
 
 #[allow(dead_code, reason = "the bench proper uses the rest")]
 #[path = "../src/world.rs"]
@@ -87,14 +87,14 @@ fn filter(criterion: &mut Criterion) {
             let member = Member::new("", "seats", PolicyConfig::default(), Arc::new(seats));
             let (gateway, cache) = (gateway(vec![Arc::new(member)]), RequestCache::default());
             gateway.set_cluster(Arc::new(cluster.successor(cluster.slots().clone())));
-            let ask = || answer_with(&gateway, &cache, "/filter", &body, Instant::now());
+            let ask = || answer(&gateway, &cache, "/filter", &body, Instant::now());
             (0..3).for_each(|_| ask().after.run());
             let name = if reads_cluster { "with a read of the cluster" } else { "without" };
             group.bench_function(BenchmarkId::new(name, nodes), |bencher| {
                 bencher.iter(|| {
-                    let answer = ask();
-                    assert_eq!(answer.status, 200);
-                    black_box(answer.body())
+                    let reply = ask();
+                    assert_eq!(reply.status, 200);
+                    black_box(reply.body())
                 });
             });
         }
@@ -110,14 +110,14 @@ fn filter_by_node(criterion: &mut Criterion) {
         let member = Member::new("", "per-node", PolicyConfig::default(), Arc::new(PerNode));
         let (gateway, cache) = (gateway(vec![Arc::new(member)]), RequestCache::default());
         gateway.set_cluster(Arc::new(cluster.successor(cluster.slots().clone())));
-        let ask = |body: &Bytes| answer_with(&gateway, &cache, "/filter", body, Instant::now());
+        let ask = |body: &Bytes| answer(&gateway, &cache, "/filter", body, Instant::now());
         (0..3).for_each(|_| ask(&world::names_body(NODES)).after.run());
         let body = world::names_body(nodes);
         group.bench_function(BenchmarkId::from_parameter(nodes), |bencher| {
             bencher.iter(|| {
-                let answer = ask(&body);
-                assert_eq!(answer.status, 200);
-                black_box(answer.body())
+                let reply = ask(&body);
+                assert_eq!(reply.status, 200);
+                black_box(reply.body())
             });
         });
     }
@@ -157,7 +157,7 @@ fn announce(criterion: &mut Criterion) {
             let metadata =
                 serde_json::json!({"namespace": "ml", "name": query.name, "uid": query.uid, "labels": {"app": "web"}});
             let body = serde_json::json!({"Pod": {"metadata": metadata}, "NodeNames": [query.node]}).to_string().into();
-            answer_with(&gateway, &RequestCache::default(), "/filter", &body, Instant::now());
+            answer(&gateway, &RequestCache::default(), "/filter", &body, Instant::now());
         };
         let announce = |query: &BindQuery<'_>| gateway.announce(Sender::default(), query).unwrap();
         let queries: Vec<_> = (1..=others).map(query).collect();

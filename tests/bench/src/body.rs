@@ -8,7 +8,7 @@ use std::{
 use anyhow::{Result, ensure};
 use bytes::Bytes;
 use plimsoll_core::{Gateway, NoObserver, Roster, SystemClock};
-use plimsoll_http::{RequestCache, answer_with};
+use plimsoll_http::{RequestCache, answer};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -69,11 +69,11 @@ fn server() -> (Gateway, RequestCache) {
 
 fn reply((gateway, cache): &(Gateway, RequestCache), body: &Bytes, sample: Option<&mut Sample>) -> Result<()> {
     let started = Instant::now();
-    let answer = answer_with(gateway, cache, "/filter", body, started);
+    let reply = answer(gateway, cache, "/filter", body, started);
     if let Some(sample) = sample {
         sample.add(started.elapsed());
     }
-    ensure!(answer.status == 200 && answer.error.is_none(), "no decision: {:?}", answer.error);
-    answer.after.run();
+    ensure!(reply.status == 200 && reply.error.is_none(), "no decision: {:?}", reply.error);
+    reply.after.run();
     Ok(())
 }

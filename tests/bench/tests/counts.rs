@@ -14,7 +14,7 @@ use bytes::Bytes;
 use plimsoll_core::{Cluster, Gateway, Member, Node, Observer, Outcome, SystemClock, Verb};
 use plimsoll_directory::{Directory, DirectoryConfig};
 use plimsoll_harness::{policies, samples, tempdir, wait_until};
-use plimsoll_http::{RequestCache, answer_with};
+use plimsoll_http::{RequestCache, answer};
 use plimsoll_wasm::{EngineConfig, WasmLoader};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
@@ -71,10 +71,10 @@ fn cost(gateway: &Gateway, evaluations: &Evaluations, path: &str, nodes: usize) 
     let (body, cache) = (world::names_body(nodes), RequestCache::default());
     let call = || {
         let (region, before) = (Region::new(ALLOCATOR), evaluations.0.load(Ordering::Relaxed));
-        let answer = answer_with(gateway, &cache, path, &body, Instant::now());
-        assert!(answer.error.is_none(), "{path}: {:?}", answer.error);
+        let reply = answer(gateway, &cache, path, &body, Instant::now());
+        assert!(reply.error.is_none(), "{path}: {:?}", reply.error);
         let spent = region.change();
-        answer.after.run();
+        reply.after.run();
         let evaluations = evaluations.0.load(Ordering::Relaxed) - before;
         Cost {
             allocations: spent.allocations + spent.reallocations,

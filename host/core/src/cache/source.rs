@@ -6,7 +6,7 @@ use plimsoll_decision_cache::{Fingerprint, Row, Source};
 
 use super::attribute::{Attribute, AttributeOf, Columns};
 use crate::{
-    Blocking, Grouping, ImageName, NodeRead, PlacedRead, Read, Shown, Slot, Value, View, read::ReadAttribute,
+    Blocking, Entries, Grouping, ImageName, NodeRead, PlacedRead, Read, Shown, Value, View, read::ReadAttribute,
     stamp::stamp,
 };
 
@@ -96,21 +96,23 @@ impl Attribute {
     }
 
     /// Fetches the records that it is read of into the processor's caches, of all these nodes at once.
-    fn prefetch(&self, view: &View, nodes: &[u32]) {
-        for Slot { node, placed } in view.records(nodes) {
-            let pods = || placed.iter().flat_map(|placed| placed.pods());
-            let AttributeOf::Read(read) = &self.of else { return };
-            match read {
-                ReadAttribute::Node(NodeRead::Label(_)) => node.labels().fetch(),
-                ReadAttribute::Node(NodeRead::Annotation(_)) => node.annotations().fetch(),
-                ReadAttribute::PlacedCountLabelled { .. } | ReadAttribute::EachPlaced(PlacedRead::Label(_)) => {
-                    pods().for_each(|pod| pod.labels().fetch());
-                }
-                ReadAttribute::EachPlaced(PlacedRead::Annotation(_)) => {
-                    pods().for_each(|pod| pod.annotations().fetch());
-                }
-                _ => return,
+    fn prefetch(&self, view: &View, rows: &[u32]) {
+        let AttributeOf::Read(read) = &self.of else { return };
+        let nodes = || view.records(rows).map(|slot| &slot.node);
+        let pods = || view.records(rows).filter_map(|slot| slot.placed.as_ref()).flat_map(|placed| placed.pods());
+        match read {
+            ReadAttribute::Node(NodeRead::Label(key)) => prefetch_value(|| nodes().map(|node| node.labels()), key),
+            ReadAttribute::Node(NodeRead::Annotation(key)) => {
+                prefetch_value(|| nodes().map(|node| node.annotations()), key);
             }
+            ReadAttribute::Node(NodeRead::Allocatable(_)) => nodes().for_each(|node| node.allocatable().fetch()),
+            ReadAttribute::PlacedCountLabelled { key, .. } | ReadAttribute::EachPlaced(PlacedRead::Label(key)) => {
+                prefetch_value(|| pods().map(|pod| pod.labels()), key);
+            }
+            ReadAttribute::EachPlaced(PlacedRead::Annotation(key)) => {
+                prefetch_value(|| pods().map(|pod| pod.annotations()), key);
+            }
+            _ => {}
         }
     }
 
@@ -122,6 +124,12 @@ impl Attribute {
         }
         self.read(node).and_then(|read| view.answer_one(read).ok().map(shown)).unwrap_or(Shown::Absent)
     }
+}
+
+/// Fetches the value of a key in each of these maps: first the indices of all, then the text that each points at.
+fn prefetch_value<'v, E: Iterator<Item = &'v Entries>>(entries: impl Fn() -> E, key: &str) {
+    entries().for_each(Entries::fetch);
+    entries().for_each(|entries| entries.fetch_text(key));
 }
 
 /// The fingerprint of a value.

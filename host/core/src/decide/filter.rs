@@ -21,10 +21,10 @@ pub struct FilterOutcome {
 
 pub(crate) fn filter(caller: &Caller, group: &Group, context: &RequestContext) -> Result<FilterOutcome, DecideError> {
     let (all, mut reasons) = (context.node_set().whole_view(), Reasons::default());
-    let members = || group.answering(Mode::Enforce, Verb::Filter, context.pod());
+    let members = group.answering(Mode::Enforce, Verb::Filter, context.pod());
     let recent = group.combined(Verb::Filter);
-    let (lookups, feasible) = PolicyLookup::<Verdict>::of_all(caller, members(), recent, &all);
-    let (mut chain, mut left_out) = (Chain::new(feasible, &mut reasons), 0);
+    let (lookups, feasible) = PolicyLookup::<Verdict>::of_all(caller, members, recent, &all);
+    let (mut chain, mut deciding) = (Chain::new(feasible, &mut reasons), lookups.len());
     for PolicyLookup { member, cached } in lookups {
         if chain.feasible.is_empty() {
             break;
@@ -33,12 +33,12 @@ pub(crate) fn filter(caller: &Caller, group: &Group, context: &RequestContext) -
         let verdicts = caller.lookup_or_call(member, Verb::Filter, &all, &chain.feasible, cached);
         match or_skip(member, Verb::Filter, verdicts)? {
             Some(verdicts) => chain.apply(member, &verdicts, column, &all).map_err(failed(member, Verb::Filter))?,
-            None => left_out += 1,
+            None => deciding -= 1,
         }
     }
     let mut rejected = context.in_request(chain.finish(&all));
     // A node that no policy can be asked about is rejected only if a policy decides about this pod.
-    if !context.unknown().is_empty() && members().count() > left_out {
+    if !context.unknown().is_empty() && deciding > 0 {
         let reason = reasons.number(NOT_SEEN.0, NOT_SEEN.1);
         rejected.extend(context.unknown().iter().map(|node| Rejection { node: *node, reason, unresolvable: false }));
     }

@@ -61,6 +61,13 @@ impl Entries {
         black_box(self.ends.first().copied());
     }
 
+    /// Has the text of this key fetched, or of another key of the same length.
+    pub(crate) fn fetch_text(&self, key: &str) {
+        let starts = std::iter::once(0).chain(self.ends.iter().map(|(_, value_end)| *value_end));
+        let mut found = starts.zip(&self.ends).filter(|(start, (key_end, _))| (key_end - start) as usize == key.len());
+        black_box(found.next().and_then(|(start, _)| self.text.as_bytes().get(start as usize).copied()));
+    }
+
     /// All entries by ascending key.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         (0..self.ends.len()).map(|at| (self.key(at), self.value(at)))

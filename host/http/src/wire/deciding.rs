@@ -61,7 +61,6 @@ impl Wire {
         threads: Threads,
         decide: impl FnOnce(&Gateway, &RequestCache) -> T + Send + 'static,
     ) -> Result<T, WireError> {
-        let group = if self.knows(group) { group } else { "" };
         let deadline = self.gateway.deadline(request.received);
         let permit = self.concurrency.take(verb, group, |group| self.knows(group), deadline).await?;
         let (gateway, cache, id) = (Arc::clone(&self.gateway), Arc::clone(&self.cache), request.id.clone());

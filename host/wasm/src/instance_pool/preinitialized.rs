@@ -22,8 +22,13 @@ impl Preinitialized {
         Self { module, memory, _charge: charge, _counted: counted }
     }
 
+    /// The module, whatever the limit of a call.
+    pub(super) fn module(&self) -> Arc<LinkedModule> {
+        Arc::clone(&self.module)
+    }
+
     /// The module, if its instances fit this memory limit.
     pub(super) fn within(&self, memory: usize) -> Option<Arc<LinkedModule>> {
-        (self.memory <= memory).then(|| Arc::clone(&self.module))
+        (self.memory <= memory).then(|| self.module())
     }
 }

@@ -129,6 +129,11 @@ impl Spares {
 // === impl PrimedSpares ===
 
 impl PrimedSpares {
+    /// The pre-initialised module.
+    pub(super) fn module(&self) -> Option<Arc<LinkedModule>> {
+        Some(self.preinitialized.as_ref()?.module())
+    }
+
     /// The pre-initialised module, if its instances fit this memory limit.
     pub(super) fn module_within(&self, memory: usize) -> Option<Arc<LinkedModule>> {
         self.preinitialized.as_ref()?.within(memory)

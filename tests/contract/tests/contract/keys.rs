@@ -13,7 +13,7 @@ use plimsoll_contract::{
     server::gateway,
 };
 use plimsoll_core::{Cluster, Node, Pod, Roster};
-use plimsoll_http::answer;
+use plimsoll_http::{RequestCache, answer};
 use proptest::prelude::*;
 
 use crate::world::node_json;
@@ -61,8 +61,8 @@ proptest! {
         gateway.set_binder(Api::of_story(&calls) as _);
         let received = Instant::now() + Duration::from_secs(1);
         let path = format!("/{}", call.verb);
-        let ours = answer(&gateway, &path, &call.request, received);
-        let recased = answer(&gateway, &path, &recased(&call.request, bits), received);
+        let ours = answer(&gateway, &RequestCache::default(), &path, &call.request, received);
+        let recased = answer(&gateway, &RequestCache::default(), &path, &recased(&call.request, bits), received);
         prop_assert_eq!(ours.body(), recased.body());
         prop_assert_eq!(ours.error, None);
     }
@@ -78,7 +78,9 @@ fn all_lower_and_all_upper_keys_decode_alike() {
         let calls = story(name).unwrap();
         gateway.set_binder(Api::of_story(&calls) as _);
         for call in calls {
-            let reply = |body: &Bytes| answer(&gateway, &format!("/{}", call.verb), body, Instant::now()).body();
+            let reply = |body: &Bytes| {
+                answer(&gateway, &RequestCache::default(), &format!("/{}", call.verb), body, Instant::now()).body()
+            };
             let ours = reply(&call.request);
             assert_eq!(reply(&recased(&call.request, 0)), ours, "{} in lower case", call.place());
             assert_eq!(reply(&recased(&call.request, u64::MAX)), ours, "{} in upper case", call.place());
@@ -94,7 +96,9 @@ fn a_request_of_kubernetes_1_2_is_answered_for_every_verb() {
     let victim = br#"{"metadata":{"name":"v","uid":"v"},"spec":{"nodeName":"node-00000"}}"#;
     let victim = Pod::placed_from_json(victim).unwrap();
     gateway.set_cluster(Arc::new(Cluster::from_objects(nodes.into(), vec![victim])));
-    let ask = |path: &str, body: &str| answer(&gateway, path, &Bytes::copy_from_slice(body.as_bytes()), Instant::now());
+    let ask = |path: &str, body: &str| {
+        answer(&gateway, &RequestCache::default(), path, &Bytes::copy_from_slice(body.as_bytes()), Instant::now())
+    };
     let pod = r#"{"metadata":{"name":"p","namespace":"default","uid":"u","labels":{"needs":"ssd"}},"spec":{}}"#;
     let (kept, refused) = (node_json(0, "ssd"), node_json(1, "hdd"));
     let body = format!(r#"{{"pod":{pod},"nodes":{{"metadata":{{}},"items":[{kept},{refused}]}}}}"#);

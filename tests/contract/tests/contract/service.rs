@@ -57,6 +57,24 @@ async fn a_request_waits_for_its_turn_until_its_time_is_over_and_no_longer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_unknown_group_is_refused_without_a_turn_and_without_a_look_at_the_body() {
+    let gate: Arc<Gate> = Arc::default();
+    let server = server_with(vec![member("gate", gate.policy())], ONE_AT_A_TIME()).await;
+    let mut first = server.client().await.unwrap();
+    let first = tokio::spawn(async move { first.post("/filter", BY_NAME).await });
+    assert!(gate.reached(1).await);
+    // The first holds the only turn.
+    let mut other = server.client().await.unwrap();
+    let reply = other.post("/gpu/prioritize", "no JSON").await.unwrap();
+    assert_eq!(reply.status, 404);
+    let text = reply.text();
+    assert!(text.contains("there is no group 'gpu'"), "{text}");
+    assert!(!first.is_finished());
+    gate.open();
+    assert_eq!(first.await.unwrap().unwrap().error().unwrap(), "");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_reply_does_not_wait_for_shadow_policies() {
     let gate: Arc<Gate> = Arc::default();
     let server = server_with(shadowed(&gate), WireConfig::default()).await;

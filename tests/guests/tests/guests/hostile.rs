@@ -11,7 +11,7 @@ use std::{
 
 use plimsoll_core::{
     BindQuery, CandidateQuery, DecideError, Fault, Gateway, Loader, Member, NoObserver, Nodes, OnError, Pod,
-    PolicyConfig, Query, Roster, Sender, SystemClock, Verb, Victims,
+    PolicyConfig, Query, Roster, ScoreScale, Sender, SystemClock, Verb, Victims,
 };
 use plimsoll_guests::{Expected, Guest, hostile, world, zone};
 use plimsoll_wasm::WasmLoader;
@@ -83,7 +83,9 @@ fn decide(gateway: &Gateway, verb: Verb) -> Result<String, DecideError> {
             let rejected = outcome.rejected.iter().map(|rejection| (rejection.node, outcome.reason(*rejection)));
             Ok(format!("rejected {:?}", rejected.collect::<Vec<_>>()))
         }
-        Verb::Score | Verb::Rank => Ok(format!("scored {:?}", gateway.prioritize("", &query)?.0.scores)),
+        Verb::Score | Verb::Rank => {
+            Ok(format!("scored {:?}", gateway.prioritize(ScoreScale::Coarse, "", &query)?.0.scores))
+        }
         Verb::Preempt => {
             let victims = |n: u32| Victims::Uids(vec![format!("u{n}").into()]);
             let candidate =

@@ -9,8 +9,8 @@ use std::{
 };
 
 use plimsoll_core::{
-    CacheLimit, Cluster, Gateway, Member, NoObserver, Node, Nodes, Placed, Pod, PolicyConfig, Query, Roster, Sender,
-    Slot, SurveyAnswer, SystemClock, Verb, Verdict,
+    CacheLimit, Cluster, Gateway, Member, NoObserver, Node, Nodes, Placed, Pod, PolicyConfig, Query, Roster,
+    ScoreScale, Sender, Slot, SurveyAnswer, SystemClock, Verb, Verdict,
 };
 use plimsoll_harness::{policies, workspace};
 use plimsoll_policies::load;
@@ -107,7 +107,7 @@ fn compare(gateway: &Gateway, pod: &Arc<Pod>, names: &[Cow<'_, str>]) {
     let survey = gateway.survey("", &query()).unwrap();
     let (filtered, after) = gateway.filter("", &query()).unwrap();
     after.run();
-    let (scored, after) = gateway.prioritize("", &query()).unwrap();
+    let (scored, after) = gateway.prioritize(ScoreScale::Coarse, "", &query()).unwrap();
     after.run();
     for column in &survey.columns {
         for (at, answer) in column.answers.as_ref().unwrap().iter().enumerate() {

@@ -413,7 +413,7 @@ impl Fixture {
 
     pub(super) fn prioritize_on(&self, scale: ScoreScale, names: &[&str]) -> Result<Vec<u32>, DecideError> {
         let names = cows(names);
-        let (outcome, after) = self.gateway.prioritize_on(scale, "", &self.query(Nodes::Names(&names)))?;
+        let (outcome, after) = self.gateway.prioritize(scale, "", &self.query(Nodes::Names(&names)))?;
         after.run();
         Ok(outcome.scores)
     }

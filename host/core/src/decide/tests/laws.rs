@@ -42,7 +42,7 @@ fn decide_whole(world: &World, roster: &[Spec]) -> Decided {
     let (filtering, prioritizing) = (fixture(), fixture());
     (
         filtering.gateway.filter("", &query(&filtering)).map(|(outcome, _)| outcome),
-        prioritizing.gateway.prioritize("", &query(&prioritizing)).map(|(outcome, _)| outcome),
+        prioritizing.gateway.prioritize(ScoreScale::Coarse, "", &query(&prioritizing)).map(|(outcome, _)| outcome),
         fixture().preempt(&world.candidates(true)),
     )
 }

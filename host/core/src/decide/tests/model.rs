@@ -113,7 +113,7 @@ impl Model {
         } else {
             // Not the order of names: a cluster of whole nodes may have other names.
             let scale = rng.pick(&[ScoreScale::Coarse, ScoreScale::Fine, ScoreScale::FineWith(TieBreak::Spread)]);
-            let outcome = self.fixture.gateway.prioritize_on(scale, "", &query).map(|(outcome, after)| {
+            let outcome = self.fixture.gateway.prioritize(scale, "", &query).map(|(outcome, after)| {
                 after.run();
                 outcome.scores
             });

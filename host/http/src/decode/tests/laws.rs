@@ -151,7 +151,7 @@ fn gateway() -> Gateway {
 }
 
 fn learn(gateway: &Gateway, body: &Bytes) {
-    answer(gateway, "/filter", body, Instant::now()).after.run();
+    answer(gateway, &RequestCache::default(), "/filter", body, Instant::now()).after.run();
 }
 
 /// A request with whole nodes as Go writes it, or with its keys sorted.
