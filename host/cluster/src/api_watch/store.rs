@@ -24,9 +24,6 @@ use self::{
 
 pub use self::reserved_pod::ReservationId;
 
-/// Unused interned parts of pods are dropped after this many pods.
-const PRUNE_EVERY: u32 = 50_000;
-
 /// Nodes, the pods that are bound to them and have not ended, and reserved pods.
 ///
 /// - An unchanged Node or pod stays the same record, and nothing is published.
@@ -46,7 +43,6 @@ pub(crate) struct ClusterStore {
     reservations_made: u64,
     namespaces: NamespaceStore,
     pool: Pool,
-    pods_put: u32,
     /// The lists that have begun.
     node_lists: u64,
     pod_lists: u64,
@@ -148,11 +144,6 @@ impl ClusterStore {
         }
         self.attach(&pod);
         self.pods.insert(PodByName(pod), self.pod_lists);
-        self.pods_put += 1;
-        if self.pods_put >= PRUNE_EVERY {
-            self.pods_put = 0;
-            self.pool.prune();
-        }
     }
 
     /// A pod is gone, or holds nothing on its node any more.

@@ -7,18 +7,34 @@ use std::{
 
 use hashbrown::HashSet;
 
-use super::{Entries, Owner, Pod, Quantities};
+use super::{ALLOCATION, Entries, Owner, Pod, Quantities};
 
 /// Texts and maps by their contents: the pods of one deployment share labels, annotations and requests.
+///
+/// Parts that no pod has any more are dropped once more bytes have been added than the parts in use have, so the pool
+/// takes at most twice the memory of its parts in use, and [`MIN_ADDED_BYTES`].
 #[derive(Debug, Default)]
 pub struct Pool {
     texts: Set<str>,
     entries: Set<Entries>,
     quantities: Set<Quantities>,
     owners: Set<Owner>,
+    /// Bytes of the parts that the last pruning left.
+    used_bytes: usize,
+    /// Bytes of the parts that were added since.
+    added_bytes: usize,
 }
 
 type Set<T> = HashSet<Arc<T>, foldhash::fast::RandomState>;
+
+/// Pruning looks at every part, so it waits for at least this many bytes of new ones.
+const MIN_ADDED_BYTES: usize = 256 << 10;
+
+/// A part that pods can share.
+trait Part: Hash + Eq {
+    /// Bytes of the part itself, and of what it owns.
+    fn bytes(&self) -> usize;
+}
 
 // === impl Pool ===
 
@@ -26,25 +42,30 @@ impl Pool {
     /// The same pod with parts that other pods of the pool may have too.
     #[must_use]
     pub fn share(&mut self, mut pod: Pod) -> Pod {
-        share(&mut self.texts, &mut pod.namespace);
+        let mut added = share(&mut self.texts, &mut pod.namespace);
         for text in pod.node.iter_mut().chain(&mut pod.priority_class) {
-            share(&mut self.texts, text);
+            added += share(&mut self.texts, text);
         }
         if let Some(owner) = &mut pod.controller {
-            share(&mut self.owners, owner);
+            added += share(&mut self.owners, owner);
         }
-        share(&mut self.entries, &mut pod.labels);
-        share(&mut self.entries, &mut pod.annotations);
-        share(&mut self.quantities, &mut pod.requests);
+        added += share(&mut self.entries, &mut pod.labels);
+        added += share(&mut self.entries, &mut pod.annotations);
+        added += share(&mut self.quantities, &mut pod.requests);
+        self.added_bytes += added;
+        if self.added_bytes > self.used_bytes.max(MIN_ADDED_BYTES) {
+            self.prune();
+        }
         pod
     }
 
-    /// Lets go of parts that no pod has any more.
+    /// Drops the parts that no pod has any more.
     pub fn prune(&mut self) {
-        prune(&mut self.texts);
-        prune(&mut self.entries);
-        prune(&mut self.quantities);
-        prune(&mut self.owners);
+        self.used_bytes = prune(&mut self.texts)
+            + prune(&mut self.entries)
+            + prune(&mut self.quantities)
+            + prune(&mut self.owners);
+        self.added_bytes = 0;
     }
 
     /// The number of parts.
@@ -58,14 +79,48 @@ impl Pool {
     }
 }
 
-fn share<T: ?Sized + Hash + Eq, S: BuildHasher>(set: &mut HashSet<Arc<T>, S>, own: &mut Arc<T>) {
+/// Replaces a part by an equal one of the set, or adds it; returns the bytes that were added.
+fn share<T: ?Sized + Part, S: BuildHasher>(set: &mut HashSet<Arc<T>, S>, own: &mut Arc<T>) -> usize {
+    let before = set.len();
     let shared = set.get_or_insert_with(own, Arc::clone);
     *own = Arc::clone(shared);
+    if set.len() == before { 0 } else { bytes_in_set(own) }
 }
 
-fn prune<T: ?Sized + Hash + Eq, S: BuildHasher>(set: &mut HashSet<Arc<T>, S>) {
+/// Drops the parts that only the set has; returns the bytes of the others.
+fn prune<T: ?Sized + Part, S: BuildHasher>(set: &mut HashSet<Arc<T>, S>) -> usize {
     set.retain(|part| Arc::strong_count(part) > 1);
-    set.shrink_to_fit();
+    // Room for as many again, so that a growing set is not rehashed by each pruning.
+    set.shrink_to(2 * set.len());
+    set.iter().map(bytes_in_set).sum()
+}
+
+fn bytes_in_set<T: ?Sized + Part>(part: &Arc<T>) -> usize {
+    ALLOCATION + size_of::<Arc<T>>() + part.bytes()
+}
+
+impl Part for str {
+    fn bytes(&self) -> usize {
+        self.len()
+    }
+}
+
+impl Part for Entries {
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.heap_bytes()
+    }
+}
+
+impl Part for Quantities {
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.heap_bytes()
+    }
+}
+
+impl Part for Owner {
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.bytes()
+    }
 }
 
 #[cfg(test)]
@@ -96,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_pod_has_is_let_go() {
+    fn a_part_that_no_pod_has_is_dropped() {
         let mut pool = Pool::default();
         let (first, second) = (pool.share(pod("a", "x")), pool.share(pod("b", "y")));
         let before = pool.len();
@@ -106,5 +161,18 @@ mod tests {
         drop(first);
         pool.prune();
         assert!(pool.is_empty());
+    }
+
+    #[test]
+    fn pods_that_come_and_go_leave_a_bounded_pool() {
+        let mut pool = Pool::default();
+        let mut most = 0;
+        for number in 0..20_000 {
+            pool.share(pod("a", &format!("app-{number}")));
+            most = most.max(pool.len());
+        }
+        assert!(most < 5_000, "{most} parts, of which one pod has 5");
+        let pods: Vec<Pod> = (0..5_000).map(|number| pool.share(pod("a", &format!("app-{number}")))).collect();
+        assert!(pool.len() >= 2 * pods.len(), "labels and owner of each, as they are in use");
     }
 }
