@@ -9,12 +9,22 @@ pub fn is_own(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::chown;
+
     use super::*;
 
     #[test]
-    fn a_file_of_ours_is_told_from_one_that_is_not_there() {
+    fn only_an_existing_file_of_this_user_is_its_own() {
         let directory = tempfile::tempdir().unwrap();
         assert!(is_own(directory.path()));
         assert!(!is_own(&directory.path().join("absent")));
+        if rustix::process::geteuid().is_root() {
+            let other = directory.path().join("other");
+            fs::write(&other, "").unwrap();
+            chown(&other, Some(65_534), None).unwrap();
+            assert!(!is_own(&other));
+        } else {
+            assert!(!is_own(Path::new("/")));
+        }
     }
 }

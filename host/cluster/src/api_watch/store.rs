@@ -39,11 +39,11 @@ pub(crate) struct ClusterStore {
     unreadable: HashMap<(Box<str>, Box<str>), (Pod, u64)>,
     /// By UID: a pod has one reservation at a time.
     reserved: HashMap<Box<str>, ReservedPod>,
-    /// The reservations that were made.
+    /// The number of reservations so far.
     reservations_made: u64,
     namespaces: NamespaceStore,
     pool: Pool,
-    /// The lists that have begun.
+    /// The numbers of lists that have begun.
     node_lists: u64,
     pod_lists: u64,
     /// Nodes whose changes wait to be published.

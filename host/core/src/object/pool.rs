@@ -11,8 +11,8 @@ use super::{ALLOCATION, Entries, Owner, Pod, Quantities};
 
 /// Texts and maps by their contents: the pods of one deployment share labels, annotations and requests.
 ///
-/// Parts that no pod has any more are dropped once more bytes have been added than the parts in use have, so the pool
-/// takes at most twice the memory of its parts in use, and [`MIN_ADDED_BYTES`].
+/// Parts that no pod has any more are dropped by pruning. It comes once as many bytes were added as the last one left,
+/// and at least [`MIN_ADDED_BYTES`], so its cost per pod is constant.
 #[derive(Debug, Default)]
 pub struct Pool {
     texts: Set<str>,
@@ -61,10 +61,8 @@ impl Pool {
 
     /// Drops the parts that no pod has any more.
     pub fn prune(&mut self) {
-        self.used_bytes = prune(&mut self.texts)
-            + prune(&mut self.entries)
-            + prune(&mut self.quantities)
-            + prune(&mut self.owners);
+        self.used_bytes =
+            prune(&mut self.texts) + prune(&mut self.entries) + prune(&mut self.quantities) + prune(&mut self.owners);
         self.added_bytes = 0;
     }
 

@@ -164,6 +164,7 @@ impl Template {
     pub(super) fn files(&self, name: &str, sdk: &Sdk) -> Vec<(String, String)> {
         let (sdk_path, note) = (sdk.reference(), sdk.note());
         let checkout = if sdk.is_checkout() { format!("\n{}", self.checkout.trim_end()) } else { String::new() };
+        // Replaced in this order: a text may contain keys that come after its own.
         let values = [
             ("@MAKEFILE@", self.makefile.trim_end()),
             ("@WORKFLOW@", self.workflow.trim_end()),

@@ -28,18 +28,31 @@ impl<K: Copy + Eq + Hash, V: Clone> SingleFlight<K, V> {
     /// If the computation panics, one of the waiters computes the value.
     pub(super) fn run(&self, key: K, work: impl FnOnce() -> V) -> V {
         let flight = Arc::clone(self.0.lock().entry(key).or_default());
-        let result = flight.get_or_init(work).clone();
-        let mut flights = self.0.lock();
-        if flights.get(&key).is_some_and(|current| Arc::ptr_eq(current, &flight)) {
-            flights.remove(&key);
+        let _landing = Landing { flights: self, key, flight: &flight };
+        flight.get_or_init(work).clone()
+    }
+}
+
+/// Removes a computation that has ended, by a panic too: otherwise [`SingleFlight::is_busy`] would stay true.
+struct Landing<'a, K: Eq + Hash, V> {
+    flights: &'a SingleFlight<K, V>,
+    key: K,
+    flight: &'a Arc<OnceLock<V>>,
+}
+
+impl<K: Eq + Hash, V> Drop for Landing<'_, K, V> {
+    fn drop(&mut self) {
+        let mut flights = self.flights.0.lock();
+        if flights.get(&self.key).is_some_and(|current| Arc::ptr_eq(current, self.flight)) {
+            flights.remove(&self.key);
         }
-        result
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::{
+        panic::{self, AssertUnwindSafe},
         sync::{
             Barrier,
             atomic::{AtomicUsize, Ordering::SeqCst},
@@ -81,5 +94,14 @@ mod tests {
         });
         assert_eq!((run(1, &|| {}), run(2, &|| {})), (1, 2));
         assert!(flights.0.lock().is_empty());
+    }
+
+    #[test]
+    fn a_computation_that_panics_is_over() {
+        let flights = SingleFlight::<u8, u8>::new();
+        let panics = || flights.run(1, || panic!("a bug"));
+        assert!(panic::catch_unwind(AssertUnwindSafe(panics)).is_err());
+        assert!(!flights.is_busy());
+        assert_eq!(flights.run(1, || 2), 2);
     }
 }

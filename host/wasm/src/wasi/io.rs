@@ -41,7 +41,7 @@ pub(super) fn resource(name: &str) -> Option<ResourceType> {
     })
 }
 
-/// An event. All are alike: there at once.
+/// A pollable. All are alike: ready at once.
 pub(super) fn event() -> Resource<Pollable> {
     Resource::new_own(0)
 }

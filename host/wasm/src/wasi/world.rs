@@ -1,5 +1,5 @@
-//! The rest of WASI 0.2 that has an answer: a program without arguments, variables, files and network, whose clocks
-//! stand still.
+//! The rest of WASI 0.2 that has an answer: a program with one argument, `policy`, and without variables, files and
+//! network. Its clocks stand still.
 
 use wasmtime::{
     Error, Result,
