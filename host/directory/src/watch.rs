@@ -2,6 +2,7 @@
 
 mod directory;
 mod event;
+mod publish_window;
 mod scan_loop;
 
 use std::{

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{directory::Directory, event::LoopEvent};
+use super::{directory::Directory, event::LoopEvent, publish_window::PublishWindow};
 use crate::{
     DirectoryConfig, DirectoryError, RosterUpdate,
     load::LoadOutcome,
@@ -36,9 +36,6 @@ const MIN_PAUSE: Duration = Duration::from_millis(5);
 /// module.
 const RESCAN_PAUSE: Duration = Duration::from_millis(20);
 
-/// The time that a batch of changes is held back until all of them are loaded, so that they are published together.
-const BATCH_WINDOW: Duration = Duration::from_millis(250);
-
 /// The interval at which versions on probation are judged.
 const PROBATION_INTERVAL: Duration = Duration::from_millis(250);
 
@@ -59,9 +56,9 @@ pub(super) struct ScanLoop<F> {
     unreadable_since: Option<Instant>,
     /// When the next scan is due, with or without events.
     next_scan: Instant,
-    /// Jobs in progress, and until when finished changes wait for them.
+    /// Jobs in progress, and when changes do not wait for them any longer.
     under_way: usize,
-    publish_at: Instant,
+    window: PublishWindow,
 }
 
 /// The timing of one pass.
@@ -91,7 +88,7 @@ impl<F: FnMut(RosterUpdate)> ScanLoop<F> {
             unreadable_since: None,
             next_scan: now,
             under_way: 0,
-            publish_at: now,
+            window: PublishWindow::new(now),
         }
     }
 
@@ -122,7 +119,7 @@ impl<F: FnMut(RosterUpdate)> ScanLoop<F> {
 
     /// The time of the next action, unless an event comes first.
     fn next_moment(&self, now: Instant) -> Instant {
-        let publish = (self.table.has_update() && self.under_way > 0).then_some(self.publish_at);
+        let publish = (self.table.has_update() && self.under_way > 0).then_some(self.window.end());
         let judged = self.table.is_on_probation().then(|| now + PROBATION_INTERVAL);
         let moments = [self.settling.next(now), self.table.next_retry(), publish.filter(|until| *until > now), judged];
         moments.into_iter().flatten().fold(self.next_scan, Instant::min)
@@ -166,7 +163,7 @@ impl<F: FnMut(RosterUpdate)> ScanLoop<F> {
         let jobs = self.table.refresh(self.settling.scan(), &Pass { settling: &self.settling, now });
         if !jobs.is_empty() {
             self.under_way += jobs.len();
-            self.publish_at = now + BATCH_WINDOW;
+            self.window.begin_jobs(now);
         }
         for job in jobs {
             self.pool.submit(Job::Load(Box::new(job)), &self.sender);
@@ -204,11 +201,12 @@ impl<F: FnMut(RosterUpdate)> ScanLoop<F> {
 
     /// Publishes changes, unless more of the same batch are still being loaded.
     fn publish_if_ready(&mut self, now: Instant) {
-        if self.under_way > 0 && now < self.publish_at {
+        if !self.table.has_update() || !self.window.is_over(now, self.under_way) {
             return;
         }
         if let Some(update) = self.table.take_update() {
             (self.publish)(update);
+            self.window.published(now, Instant::now());
         }
     }
 

@@ -1,11 +1,16 @@
-use std::{fs, io::Write as _, sync::Arc};
+use std::{
+    fs,
+    io::Write as _,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use plimsoll_core::PolicyState;
 use plimsoll_directory::PolicyChange;
 
 use crate::{
     fake::good,
-    world::{By, Watched, World, member, tag},
+    world::{By, Watched, World, member, tag, wait_until},
 };
 
 const WAYS: [By; 2] = [By::Reports, By::Polling];
@@ -234,4 +239,23 @@ fn files_that_are_touched_change_nothing() {
     watched.wait_for_tag("other", "b");
     assert_eq!(watched.updates, 1);
     assert!(Arc::ptr_eq(&before, &member(&watched.roster, "x").unwrap()));
+}
+
+/// To publish costs time for every policy of the roster.
+#[test]
+fn outcomes_of_many_jobs_are_not_published_one_by_one() {
+    let world = World::new();
+    world.write("first.wasm", &good("a"));
+    let mut watched = world.watch(By::Reports);
+    world.loader.hold("v1");
+    for number in 0..500 {
+        world.write(&format!("p{number}.wasm"), &good("v1"));
+    }
+    wait_until(|| world.loader.loads_of("v1") > 0);
+    // The batch has waited long enough when the first of them is ready.
+    let began = Instant::now();
+    wait_until(|| began.elapsed() > Duration::from_millis(500));
+    world.loader.let_go("v1");
+    watched.wait_for("all of them", |roster| roster.members().count() == 501);
+    assert!(watched.updates < 100, "{} updates", watched.updates);
 }
