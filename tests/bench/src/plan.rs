@@ -23,7 +23,7 @@ pub(crate) struct Args {
     #[arg(long)]
     alone: bool,
 
-    /// Compare with another build of plimsoll, call by call, and measure nothing else; exit code 1 if it was faster
+    /// Compare with another build of plimsoll, call by call, and measure nothing else; exit code 1 if a call was clearly slower than with BINARY
     #[arg(long, value_name = "BINARY", conflicts_with_all = ["alone", "plots"])]
     pub(crate) against: Option<PathBuf>,
 
