@@ -153,6 +153,9 @@ fn describe(error: &Error, mut field: String) -> FieldError {
         Error::InvalidScalar { ty: "u32", .. } => format!("expected a whole number from 0 to {}", u32::MAX),
         // A value with its position is read as "floating point".
         Error::InvalidScalar { ty: "f64" | "floating point", .. } => "expected a number".to_owned(),
+        Error::NonFiniteFloat { value, .. } => {
+            format!("found {}: expected a number from -1.8e308 to 1.8e308", quotable(value))
+        }
         Error::InvalidBooleanStrict { .. } => "expected true or false".to_owned(),
         Error::Unexpected { expected: "mapping start", .. } => "expected a mapping of keys to values".to_owned(),
         Error::Unexpected { expected: "sequence start", .. } => "expected a list".to_owned(),

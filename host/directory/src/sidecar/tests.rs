@@ -192,7 +192,11 @@ fn each_mistake_is_told_with_place_field_and_expectation() {
             "match: {podSelector: {matchExpressions: [{key: a}]}}",
             format!("1:43: {expressions}: the key 'operator' is missing"),
         ),
-        ("settings: .inf", "1:11: settings: non-finite float `.inf` rejected by the configured policy".to_owned()),
+        ("settings: .inf", "1:11: settings: found .inf: expected a number from -1.8e308 to 1.8e308".to_owned()),
+        (
+            "settings: {share: 1e400}",
+            "1:19: settings.share: found 1e400: expected a number from -1.8e308 to 1.8e308".to_owned(),
+        ),
         ("order: 'x", "1:8: unclosed quote".to_owned()),
         ("mode: off\n---\nmode: off", "2:1: a second document starts here: expected one".to_owned()),
     ];
