@@ -13,9 +13,10 @@ use std::{
 use bytes::Bytes;
 use plimsoll_cluster::{ClusterWatch, Leadership};
 use plimsoll_core::{
-    DecideError, FAULTS_TO_OPEN, Failure, Gateway, Member, Mode, OPEN_TIME, Pod, PolicyState, Roster, Verb,
+    DecideError, FAULTS_TO_OPEN, Failure, Gateway, Member, Mode, OPEN_TIME, Pod, PolicyState, Roster, Verb, quotable,
 };
 use plimsoll_http::Admin;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use self::policies::{describe, not_asked};
@@ -31,6 +32,9 @@ use crate::{
 
 /// The end of the note about a bad policy that was added to a running gateway.
 const NEXT_START: &str = "; it is not asked now; at the next start plimsoll is not ready until this is fixed, and the policy's onError applies";
+
+/// What `/api/explain` expects to be posted.
+const POD_EXPECTED: &str = "expected the pod's JSON, as `kubectl get pod NAME -o json` writes it";
 
 /// The state behind the admin listener.
 pub(crate) struct AdminState {
@@ -177,7 +181,7 @@ impl Admin for AdminState {
     }
 
     fn explain(&self, group: &str, node: &str, pod: Bytes) -> Result<Value, String> {
-        let pod = Arc::new(Pod::from_json(pod).map_err(|error| error.to_string())?);
+        let pod = Arc::new(pod_to_explain(pod)?);
         let cluster = self.gateway.cluster().ok_or_else(|| DecideError::NoCluster.to_string())?;
         let explanation = explanation::ask(&self.gateway, group, &pod, &cluster, node);
         explanation
@@ -210,5 +214,44 @@ impl Admin for AdminState {
     fn fact_values(&self, sources: &[&str]) -> Result<Value, String> {
         let is_declared = |name: &str| self.facts.as_ref().is_some_and(|facts| facts.has(name));
         facts::values(sources, is_declared, &self.gateway.facts())
+    }
+}
+
+/// The posted pod. An object of another kind, such as the arguments of an extender, would be explained as an empty pod.
+fn pod_to_explain(json: Bytes) -> Result<Pod, String> {
+    #[derive(Deserialize)]
+    struct Head {
+        kind: Option<String>,
+    }
+    let kind = serde_json::from_slice(&json).ok().and_then(|head: Head| head.kind);
+    let pod = Pod::from_json(json).map_err(|error| error.to_string())?;
+    match kind.as_deref() {
+        Some("Pod") if pod.name().is_empty() => Err(format!("the pod has no metadata.name: {POD_EXPECTED}")),
+        Some("Pod") => Ok(pod),
+        Some(kind) => Err(format!("kind {}: {POD_EXPECTED}", quotable(kind))),
+        None => Err(format!("the key 'kind' is missing: {POD_EXPECTED}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_that_is_no_pod_with_a_name_is_not_explained() {
+        let pod = r#"{"kind": "Pod", "metadata": {"name": "p"}}"#;
+        assert_eq!(pod_to_explain(Bytes::from(pod)).unwrap().name(), "p");
+        for (json, expected) in [
+            (
+                format!(r#"{{"Pod": {pod}, "NodeNames": ["n"]}}"#).as_str(),
+                "the key 'kind' is missing: expected the pod",
+            ),
+            (r#"{"metadata": {"name": "p"}}"#, "the key 'kind' is missing: expected the pod"),
+            (r#"{"kind": "Deployment", "metadata": {"name": "p"}}"#, "kind Deployment: expected the pod"),
+            (r#"{"kind": "Pod", "metadata": {}}"#, "the pod has no metadata.name: expected the pod"),
+        ] {
+            let error = pod_to_explain(Bytes::copy_from_slice(json.as_bytes())).unwrap_err();
+            assert!(error.starts_with(expected), "{json}: {error}");
+        }
     }
 }
