@@ -22,12 +22,17 @@ pub(crate) fn loader(args: &EngineArgs) -> Result<WasmLoader> {
     loader_with(args, None, |error| tracing::warn!(%error, "{NOT_CACHED}"))
 }
 
-/// The policy loader of a command. With a report for people, compiles are shown where there is a terminal.
+/// The policy loader of a command. With a report for people, compiles are shown: on a terminal as they go on, and
+/// elsewhere if they take long.
 ///
 /// # Errors
 /// As for [`loader`].
 pub(crate) fn loader_of_command(args: &EngineArgs, is_for_people: bool) -> Result<WasmLoader> {
-    let reporter: CompileReporter = if is_for_people && progress::is_possible() { progress::show } else { |_| {} };
+    let reporter: CompileReporter = match is_for_people {
+        true if progress::is_possible() => progress::show,
+        true => progress::announce,
+        false => |_| {},
+    };
     // A command has no log.
     loader_with(args, Some(reporter), |error| output::remark(&format!("{NOT_CACHED} ({error})")))
 }

@@ -1,4 +1,5 @@
 //! A line on the terminal that counts the seconds while large modules are compiled. It is gone when they are done.
+//! Where there is no terminal, one line says so of each compile that takes long.
 
 use std::{
     env,
@@ -10,10 +11,13 @@ use std::{
 use parking_lot::Mutex;
 use plimsoll_wasm::CompileReport;
 
-use crate::text;
+use crate::{output, text};
 
 /// The time from one refresh of the line to the next.
 const REFRESH: Duration = Duration::from_secs(1);
+
+/// A compile that takes less than this is not announced where there is no terminal.
+const SHORT: Duration = Duration::from_secs(2);
 
 /// Characters of a name, so that the line fits a terminal of 80 columns: a wrapped line cannot be erased.
 const MAX_NAME: usize = 20;
@@ -56,6 +60,28 @@ pub(crate) fn show(report: CompileReport<'_>) {
     }
 }
 
+/// Announces a compile that takes long, where there is no terminal.
+pub(crate) fn announce(report: CompileReport<'_>) {
+    let mut line = LINE.lock();
+    if report.took.is_some() {
+        line.end(report);
+        return;
+    }
+    let begun = Instant::now();
+    line.begin(report, begun);
+    // Without a thread it is not announced.
+    let _ = thread::Builder::new().name("progress".into()).spawn(move || announce_if_long(begun));
+}
+
+#[expect(clippy::disallowed_methods, reason = "the compile goes on meanwhile")]
+fn announce_if_long(begun: Instant) {
+    thread::sleep(SHORT);
+    let announcement = LINE.lock().announcement(begun);
+    if let Some(text) = announcement {
+        output::remark(&text);
+    }
+}
+
 #[expect(clippy::disallowed_methods, reason = "the line counts seconds, so time itself is waited for")]
 fn refresh() {
     loop {
@@ -86,6 +112,12 @@ impl Line {
         if let Some(at) = self.compiles.iter().position(is_it) {
             self.compiles.remove(at);
         }
+    }
+
+    /// The text about the compile that began at this time; none if it is done.
+    fn announcement(&self, begun: Instant) -> Option<String> {
+        let Compile { name, bytes, .. } = self.compiles.iter().find(|compile| compile.begun == begun)?;
+        Some(format!("compiling {name} ({}), once for each version ...", text::size(*bytes)))
     }
 
     /// The line, which is empty when nothing is compiled.
@@ -125,6 +157,17 @@ mod tests {
         assert_eq!(line.text(later), "compiling b.wasm (18.3 MB), once for each version: 0 s");
         line.end(report("b.wasm", Some(REFRESH)));
         assert_eq!(line.text(later), "");
+    }
+
+    #[test]
+    fn a_compile_is_announced_with_its_whole_name_unless_it_is_done() {
+        let mut line = Line { compiles: vec![], is_refreshed: false };
+        let (begun, name) = (Instant::now(), "/a/long/way/to/the/policies/needs-label.wasm");
+        line.begin(report(name, None), begun);
+        let expected = format!("compiling {name} (18.3 MB), once for each version ...");
+        assert_eq!(line.announcement(begun), Some(expected));
+        line.end(report(name, Some(REFRESH)));
+        assert_eq!(line.announcement(begun), None);
     }
 
     #[test]
