@@ -5,7 +5,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use kube::{Config, config::Kubeconfig};
+use kube::{
+    Config,
+    config::{Kubeconfig, KubeconfigError},
+};
 use plimsoll_core::looks_secret;
 use plimsoll_system::{bounded_file::check_input, error_chain};
 
@@ -51,7 +54,16 @@ impl Credentials {
             path: path.clone(),
             cause: without_content(&error_chain(error)),
         };
-        let mut file = file.map_err(|error| wrong(&error))?;
+        let mut file = file.map_err(|error| match error {
+            // The client's own text puts the path in quotes twice.
+            KubeconfigError::ReadConfig(error, file) if file == path => {
+                irregular(format!("it cannot be read: {error}"))
+            }
+            KubeconfigError::ReadConfig(error, file) => {
+                irregular(format!("{} cannot be read: {error}", file.display()))
+            }
+            error => wrong(&error),
+        })?;
         if let Some(context) = context {
             file.current_context = Some(context.to_owned());
         }
