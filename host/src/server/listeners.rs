@@ -1,10 +1,16 @@
 //! The listeners of a server.
 
-use std::net::SocketAddr;
+use std::{
+    io::{Error, ErrorKind},
+    net::SocketAddr,
+};
 
-use anyhow::{Context, Result};
+use anyhow::{Result, anyhow};
 use tokio::{net::TcpListener, runtime::Handle};
 use tracing::warn;
+
+/// The end of the error about a port that is in use.
+const OTHER_PORT: &str = "; port 0 picks a free port";
 
 /// The listeners, each with its address.
 pub(super) struct Listeners {
@@ -42,5 +48,21 @@ impl Listeners {
 }
 
 async fn bind(flag: &str, address: SocketAddr) -> Result<TcpListener> {
-    TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address} ({flag})"))
+    let other_port = |error: &Error| if error.kind() == ErrorKind::AddrInUse { OTHER_PORT } else { "" };
+    let bound = TcpListener::bind(address).await;
+    bound.map_err(|error| anyhow!("cannot listen on {address} ({flag}): {error}{}", other_port(&error)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_port_in_use_is_an_error_that_says_how_to_get_a_free_one() {
+        let first = bind("--listen", ([127, 0, 0, 1], 0).into()).await.unwrap();
+        let address = first.local_addr().unwrap();
+        let error = bind("--admin", address).await.unwrap_err().to_string();
+        assert!(error.starts_with(&format!("cannot listen on {address} (--admin): Address already in use")), "{error}");
+        assert!(error.ends_with(OTHER_PORT), "{error}");
+    }
 }
