@@ -82,9 +82,7 @@ fn make_executable(file: &Path) -> Result<()> {
 /// The files that were written, the tools that are missing, and the next commands.
 fn report(name: &str, language: Language, sdk: &Sdk, template: &Template) -> String {
     let mut lines = vec![format!("{name}/ has a policy in {}:", template.language)];
-    let files = [
-        (template.source.to_owned(), "the policy, with one rule".to_owned()),
-        (template.tests.to_owned(), format!("its tests, {}", template.about_tests)),
+    let others = [
         ("cases/".to_owned(), "cases that `plimsoll test` puts to the module".to_owned()),
         ("pods/".to_owned(), "a pod for `plimsoll run`".to_owned()),
         (format!("{name}.yaml"), "the sidecar: the settings, and when the policy is asked".to_owned()),
@@ -92,6 +90,7 @@ fn report(name: &str, language: Language, sdk: &Sdk, template: &Template) -> Str
         (".github/".to_owned(), "a workflow that builds and tests it".to_owned()),
         ("README.md".to_owned(), "its documentation".to_owned()),
     ];
+    let files: Vec<(String, String)> = sources(template).into_iter().chain(others).collect();
     let width = files.iter().map(|(file, _)| file.len()).max().unwrap_or_default();
     lines.extend(files.iter().map(|(file, about)| format!("  {file:width$}  {about}")));
     lines.push(sdk.note());
@@ -118,9 +117,28 @@ fn report(name: &str, language: Language, sdk: &Sdk, template: &Template) -> Str
     lines.join("\n") + "\n"
 }
 
+/// The files of the policy itself and of its tests, which may be one.
+fn sources(template: &Template) -> Vec<(String, String)> {
+    let (policy, tests) = ("the policy, with one rule", format!("its tests, {}", template.about_tests));
+    if template.source == template.tests {
+        return vec![(template.source.to_owned(), format!("{policy}, and {tests}"))];
+    }
+    vec![(template.source.to_owned(), policy.to_owned()), (template.tests.to_owned(), tests)]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_report_lists_the_source_once_also_if_it_has_the_tests() {
+        for language in [Language::Rust, Language::Go] {
+            let (sdk, template) = (Sdk::of(language, None).unwrap(), Template::of(language));
+            let text = report("a", language, &sdk, template);
+            let begin = format!("  {} ", template.source);
+            assert_eq!(text.lines().filter(|line| line.starts_with(&begin)).count(), 1, "{text}");
+        }
+    }
 
     #[test]
     fn a_name_is_one_for_every_language() {

@@ -14,7 +14,7 @@ use super::{
 use crate::text;
 
 /// The remark about a filter that may count pods.
-const LIMITS: &str = "the filter may count pods: its limits are exact for pods that plimsoll binds (bindVerb), and can be exceeded by others";
+const LIMITS: &str = "the filter may count pods: its limits are exact for pods that plimsoll binds (bindVerb), and can be exceeded by others; if it counts nothing, its sidecar says counts: false";
 
 /// A shorter time is noise: it is the difference of two measurements.
 const SHORTEST_TIME: Duration = Duration::from_nanos(100);

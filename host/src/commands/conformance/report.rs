@@ -19,8 +19,7 @@ const MAX_LINE_BYTES: usize = 300;
 /// The least cases from which a module that fails most of them is taken for another policy.
 const MIN_CASES: usize = 10;
 
-const OTHER_POLICY: &str =
-    "most cases failed: they are for the policy `conformance`, which each SDK has among its examples";
+const OTHER_POLICY: &str = "this does not look like the policy `conformance`, which each SDK has among its examples: most cases failed; docs/conformance.md says what it must do, as does `plimsoll conformance --print-spec`";
 
 /// The report on one module.
 pub(super) struct ConformanceReport {
@@ -66,6 +65,9 @@ impl ConformanceReport {
             push_line(&mut text, format_args!("{}: REFUSED, {why}", self.file));
             return text;
         }
+        if self.is_of_another_policy() {
+            push_line(&mut text, format_args!("{}: {OTHER_POLICY}", self.file));
+        }
         let width = self.cases.iter().map(|report| report.case.name.len()).max().unwrap_or_default();
         for report in &self.cases {
             report.push(&mut text, width);
@@ -78,9 +80,6 @@ impl ConformanceReport {
         let (cases, failed) = (count(self.cases.len(), "case"), self.failed());
         let passed = self.cases.len() - failed;
         push_line(&mut text, format_args!("{}: {cases}: {passed} passed, {failed} failed", self.file));
-        if self.is_of_another_policy() {
-            push_line(&mut text, format_args!("{}: {OTHER_POLICY}", self.file));
-        }
         text
     }
 
