@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn jobs_that_begin_all_the_time_do_not_hold_back_a_change_for_ever() {
-        let count = publishes(500, Duration::ZERO, |window, now| window.begin_jobs(now));
+        let count = publishes(500, Duration::ZERO, PublishWindow::begin_jobs);
         assert!((4..=5).contains(&count), "{count}");
     }
 
