@@ -33,7 +33,7 @@ use crate::{
 /// The end of the note about a bad policy that was added to a running gateway.
 const NEXT_START: &str = "; it is not asked now; at the next start plimsoll is not ready until this is fixed, and the policy's onError applies";
 
-/// What `/api/explain` expects to be posted.
+/// The end of a refusal by `/api/explain`.
 const POD_EXPECTED: &str = "expected the pod's JSON, as `kubectl get pod NAME -o json` writes it";
 
 /// The state behind the admin listener.
