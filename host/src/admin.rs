@@ -116,8 +116,10 @@ impl AdminState {
         let blind = roster.members().filter(|member| self.is_blind(member));
         let blind = blind.map(|member| format!("policy {}: {BLIND}", member.id()));
         let now = Instant::now();
-        let open = roster.members().filter(|member| member.circuit.is_open(now));
-        let open = open.map(|member| format!("policy {}: its circuit is open after {FAULTS_TO_OPEN} consecutive faults: for up to {OPEN_TIME:?} it is not called, and only its cached answers are used", member.id()));
+        let open = roster.members().flat_map(|member| {
+            let verbs = member.circuit.open_verbs(now).iter().collect::<Vec<_>>();
+            verbs.into_iter().map(|verb| format!("policy {}: its circuit is open for {verb} after {FAULTS_TO_OPEN} consecutive faults: for up to {OPEN_TIME:?} it is not called, and only its cached answers are used", member.id()))
+        });
         let gaps = self.watch.iter().flat_map(|watch| watch.status().gaps());
         let snapshot = self.metrics.snapshot_problem().map(|problem| problem.to_string());
         let empty_root = empty_root(&roster);

@@ -58,8 +58,8 @@ pub trait Observer: Send + Sync {
     fn failed(&self, _: CallOf<'_>, _: &Fault) {}
     /// A policy in shadow mode would have turned nodes down.
     fn would_reject(&self, _: CallOf<'_>, _: &ShadowRejections<'_>) {}
-    /// A fault opened the policy's circuit.
-    fn circuit_opened(&self, member: &Member);
+    /// A fault opened the policy's circuit for this verb.
+    fn circuit_opened(&self, member: &Member, verb: Verb);
     /// A group was asked to bind a pod, with this result.
     fn bound(&self, _: &BindReport<'_>) {}
     /// The policies are asked again about a bind: values that they had read changed before the place was reserved.
@@ -108,5 +108,5 @@ pub struct NoObserver;
 
 impl Observer for NoObserver {
     fn called(&self, _: &Member, _: Verb, _: Outcome<'_>, _: Duration) {}
-    fn circuit_opened(&self, _: &Member) {}
+    fn circuit_opened(&self, _: &Member, _: Verb) {}
 }

@@ -25,7 +25,7 @@ pub(super) fn describe(member: &Member, roster: &Roster) -> Value {
 
 fn describe_loaded(member: &Member, state: &str, failure: Option<&Failure>) -> Value {
     let config = &member.config;
-    let circuit = if member.circuit.is_open(Instant::now()) { "open" } else { "closed" };
+    let circuit = if member.circuit.open_verbs(Instant::now()).is_empty() { "closed" } else { "open" };
     json!({
         "group": member.group,
         "name": member.name,

@@ -148,8 +148,9 @@ impl Observer for PolicyMetrics {
         );
     }
 
-    fn circuit_opened(&self, member: &Member) {
-        tracing::warn!(policy = member.id(), "too many faults in a row: the policy is not called for {OPEN_TIME:?}");
+    fn circuit_opened(&self, member: &Member, verb: Verb) {
+        let (policy, verb) = (member.id(), verb.as_str());
+        tracing::warn!(policy, verb, "too many faults in a row: the policy is not called for {OPEN_TIME:?}");
         self.circuits_opened.get_or_create(&CircuitLabels::of(member)).inc();
     }
 

@@ -29,7 +29,7 @@ fn policies_that_have_left_keep_no_series_for_ever() {
         metrics.policies.called(&member, Verb::Filter, answered, Duration::ZERO);
         let fault = Fault::new(FaultKind::Trap, "");
         metrics.policies.called(&member, Verb::Score, Outcome::Fault(&fault), Duration::ZERO);
-        metrics.policies.circuit_opened(&member);
+        metrics.policies.circuit_opened(&member, Verb::Filter);
         metrics.policies.cache_disabled(&member, Verb::Filter, Disabled::Differed);
         metrics.policies.rechecked(&member, Verb::Filter, true);
         lines.push(metrics.render().lines().count());

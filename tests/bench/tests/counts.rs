@@ -106,7 +106,7 @@ impl Observer for Evaluations {
         }
     }
 
-    fn circuit_opened(&self, member: &Member) {
+    fn circuit_opened(&self, member: &Member, _: Verb) {
         panic!("{} failed", member.name);
     }
 }

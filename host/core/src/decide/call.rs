@@ -14,6 +14,7 @@ use crate::{
     RequestId, Secrets, Verb, View,
     answer::{VerbAnswer, check},
     cache::{Recheck, RecheckSampler},
+    circuit::Pause,
 };
 
 use super::DecideError;
@@ -156,20 +157,21 @@ impl Caller {
         (started, begun): (Instant, Instant),
         result: Result<(usize, usize, usize), &Fault>,
     ) {
-        let elapsed = self.clock.now().saturating_duration_since(started);
+        let now = self.clock.now();
+        let elapsed = now.saturating_duration_since(started);
         match result {
             Ok((asked, rejected, evaluated)) => {
                 // A cached answer says nothing about the guest's health.
                 if evaluated > 0 {
-                    member.circuit.succeeded();
+                    member.circuit.succeeded(verb, pod, now);
                 }
                 self.observer.called(member, verb, Outcome::Answered { asked, rejected, evaluated }, elapsed);
             }
             Err(fault) => {
                 self.observer.called(member, verb, Outcome::Fault(fault), elapsed);
                 self.observer.failed(self.call_of(pod, member, verb), fault);
-                if self.is_to_blame(member, fault, begun) && member.circuit.failed(pod, self.clock.now()) {
-                    self.observer.circuit_opened(member);
+                if self.is_to_blame(member, fault, begun) && member.circuit.failed(verb, pod, now) {
+                    self.observer.circuit_opened(member, verb);
                 }
             }
         }
@@ -224,7 +226,7 @@ impl Caller {
         begun: Instant,
         ask: impl FnOnce(&Ask) -> Result<A, Fault>,
     ) -> Result<A, Fault> {
-        if let Some(fault) = closed_out(member, view.pod(), begun) {
+        if let Some(fault) = closed_out(member, verb, view.pod(), begun) {
             return Err(fault);
         }
         if begun >= self.deadline {
@@ -249,12 +251,12 @@ impl Caller {
 }
 
 /// The fault of a call that the circuit does not allow.
-fn closed_out(member: &Member, pod: &Pod, now: Instant) -> Option<Fault> {
-    if member.circuit.is_open(now) {
-        return Some(Fault::new(FaultKind::CircuitOpen, "too many faults in a row; calls resume in at most 10 s"));
-    }
-    let detail = "too many faults in a row about this pod alone; calls about it resume in at most 10 s";
-    member.circuit.is_paused_for(pod, now).then(|| Fault::new(FaultKind::CircuitOpen, detail))
+fn closed_out(member: &Member, verb: Verb, pod: &Pod, now: Instant) -> Option<Fault> {
+    let detail = match member.circuit.pause(verb, pod, now)? {
+        Pause::AllPods => "too many faults in a row; calls resume in at most 10 s",
+        Pause::ThisPod => "too many faults in a row about this pod alone; calls about it resume in at most 10 s",
+    };
+    Some(Fault::new(FaultKind::CircuitOpen, detail))
 }
 
 pub(super) fn or_skip<A>(member: &Member, verb: Verb, result: Result<A, Fault>) -> Result<Option<A>, DecideError> {

@@ -1,6 +1,6 @@
 //! One policy with its configuration, its circuit and its cached answers.
 
-use std::{fmt, sync::Arc, time::Instant};
+use std::{fmt, sync::Arc};
 
 use crate::{
     Circuit, DecisionCache, FactAccess, Mode, Pod, Policy, PolicyConfig, SidecarFacts, Verb, View, tally::ShapeLimit,
@@ -26,7 +26,7 @@ pub struct Member {
     pub version: u64,
     /// The loaded module.
     pub policy: Arc<dyn Policy>,
-    /// Its faults in a row.
+    /// Its faults in a row, for each verb.
     pub circuit: Circuit,
     /// The answers that it has given so far.
     pub cache: DecisionCache,
@@ -60,7 +60,7 @@ impl Member {
             size: 0,
             version: 1,
             policy,
-            circuit: Circuit::new(Instant::now()),
+            circuit: Circuit::default(),
             cache,
             shapes: Arc::default(),
             fact_access: Arc::default(),

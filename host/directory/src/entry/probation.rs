@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use plimsoll_core::{Member, Verb};
+
 use super::PolicyEntry;
 use crate::{
     PolicyChange, refusal::FileRefusal, rollback_check::RollbackCheck, scan::PolicyId, source::ContentDigests,
@@ -22,9 +24,12 @@ impl PolicyEntry {
         self.last_good.is_some() && !self.sidecar_mode.is_off()
     }
 
-    /// Ends the probation if the version in force has answered; returns the digests of its files.
+    /// Ends the probation if the version in force has proved itself; returns the digests of its files.
     pub(crate) fn confirm(&mut self) -> Option<ContentDigests> {
-        let version = self.version.as_ref().filter(|version| version.member.circuit.has_answered())?;
+        let (version, last_good) = (self.version.as_ref()?, self.last_good.as_ref()?);
+        if !has_proved_itself(&version.member, &last_good.member) {
+            return None;
+        }
         self.last_good.take()?;
         version.member.circuit.end_probation();
         Some(version.digests.clone())
@@ -45,12 +50,12 @@ impl PolicyEntry {
     /// Rolls back if the last good version answers the call that the one in force fails. An outcome is
     /// obsolete once either version has been replaced.
     pub(crate) fn apply_check(&mut self, check: &RollbackCheck, error: Option<String>) -> Option<Rollback> {
-        let RollbackCheck { id, failing, last_good, .. } = check;
+        let RollbackCheck { id, failing, last_good, call } = check;
         self.checked.take_if(|checked| Arc::ptr_eq(checked, failing));
         let version = self.version.as_ref().filter(|version| Arc::ptr_eq(&version.member, failing))?;
         let good = self.last_good.as_ref().filter(|good| Arc::ptr_eq(&good.member, last_good))?;
         // During the check it may have answered, or have been switched off.
-        let error = error.filter(|_| !failing.circuit.has_answered() && !self.sidecar_mode.is_off())?;
+        let error = error.filter(|_| !failing.circuit.has_answered(call.verb()) && !self.sidecar_mode.is_off())?;
         let (number, digests) = (version.member.version, version.digests.clone());
         let (back, digest) = (good.member.version, good.digests.module.clone());
         let refusal = FileRefusal::rolled_back(format!("{error}; the last good version answers the same call"));
@@ -65,4 +70,15 @@ impl PolicyEntry {
         let change = PolicyChange::RolledBack { id: id.to_string(), version: number, back, digest, error };
         Some(Rollback { digests, why, change })
     }
+}
+
+/// Whether a version has answered each verb that it was asked, and each that the last good one was asked: a score that
+/// works says nothing about the filter, and may be asked before it. A preemption is not waited for, which may not come
+/// for weeks.
+fn has_proved_itself(version: &Member, last_good: &Member) -> bool {
+    let (answered, exported) = (version.circuit.answered(), version.policy.verbs());
+    let in_use = last_good.circuit.answered().iter().filter(|verb| *verb != Verb::Preempt && exported.has(*verb));
+    !answered.is_empty()
+        && version.circuit.only_failed().is_empty()
+        && in_use.into_iter().all(|verb| answered.has(verb))
 }

@@ -143,7 +143,8 @@ impl Gate {
 
 impl Policy for FakePolicy {
     fn verbs(&self) -> Verbs {
-        let score = self.tag.starts_with("slow").then_some(Verb::Score);
+        let scores = self.tag.starts_with("slow") || self.tag.ends_with("scores");
+        let score = scores.then_some(Verb::Score);
         [Verb::Filter, Verb::Validate].into_iter().chain(score).collect()
     }
 
@@ -162,7 +163,8 @@ impl Policy for FakePolicy {
 
     /// One whose tag begins with `reads` reads the source of facts `load`. One whose tag begins with `fails` fails for
     /// every pod but that of the trial, from which nobody can tell. `loops` exceeds its time, whatever that is, as
-    /// does one whose tag begins with `slow`, which has a score, too.
+    /// does one whose tag begins with `slow`, which has a score, too. `sized` does so for more than one node, and `crawls`
+    /// always, after it has read the pod.
     fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {
         self.calls_held.pass(&self.tag);
         if self.tag.starts_with("fails") && ask.view.read(Read::Pod(PodRead::Name)).unwrap() != Value::text("trial") {
@@ -175,6 +177,10 @@ impl Policy for FakePolicy {
         }
         if self.tag == "loops" || self.tag.starts_with("slow") {
             self.times.lock().unwrap().push(ask.limits.deadline.saturating_duration_since(Instant::now()));
+            return Err(Fault::new(FaultKind::Timeout, "too slow"));
+        }
+        let is_crawling = self.tag == "crawls" && ask.view.read(Read::Pod(PodRead::Name)).is_ok();
+        if is_crawling || (self.tag == "sized" && ask.view.node_count() > 1) {
             return Err(Fault::new(FaultKind::Timeout, "too slow"));
         }
         if self.tag.starts_with("never") {

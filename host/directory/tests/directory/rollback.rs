@@ -7,7 +7,7 @@ use plimsoll_directory::{DirectoryConfig, PolicyChange};
 
 use crate::{
     fake::good,
-    starting::{filter, filter_about},
+    starting::{filter, filter_about, filter_nodes, prioritize_about},
     world::{Watched, World, digest_of, member, tag, wait_until},
 };
 
@@ -109,6 +109,48 @@ fn a_version_that_fails_about_one_pod_alone_and_answers_the_sample_stays() {
     assert_eq!((watched.roster.state("x"), member(&watched.roster, "x").unwrap().version), (PolicyState::Active, 2));
     // Another pod shows that the version is the cause.
     assert!(filter_about(&watched.roster, "a", "v").is_err());
+    wait_for_rollback(&mut watched);
+}
+
+/// kube-scheduler asks for scores between two filters, and a client may do so before the first one.
+#[test]
+fn a_filter_that_always_fails_is_rolled_back_although_the_score_works() {
+    let (world, beside) = world_with_v1();
+    let mut watched = start(&world, &beside.path().join("last-good"));
+    watched.wait_for_tag("x", "v1");
+    assert_eq!(filter(&watched.roster, "a"), Ok(Some("x: v1".to_owned())));
+    world.put("x.wasm", &good("fails-scores"));
+    watched.wait_for("the new version", |roster| member(roster, "x").unwrap().version == 2);
+    assert_eq!(prioritize_about(&watched.roster, "a", "u"), Ok(()));
+    // The other update shows that this call has been looked at.
+    world.write("y.wasm", &good("a"));
+    watched.wait_for_tag("y", "a");
+    for uid in ["u", "v", "w", "x", "y"] {
+        assert!(filter_about(&watched.roster, "a", uid).is_err());
+        assert_eq!(prioritize_about(&watched.roster, "a", uid), Ok(()));
+    }
+    watched.wait_for("the version before", |roster| roster.state("x") == PolicyState::RolledBack);
+    assert_eq!(tag(&watched.roster, "x").as_deref(), Some("v1"));
+}
+
+/// Who sends a request chooses its size: a version that takes longer than the one before is no worse for that.
+#[test]
+fn a_version_that_only_large_requests_time_out_stays() {
+    let (world, beside) = world_with_v1();
+    let mut watched = start(&world, &beside.path().join("last-good"));
+    watched.wait_for_tag("x", "v1");
+    world.put("x.wasm", &good("sized"));
+    watched.wait_for("the new version", |roster| member(roster, "x").unwrap().version == 2);
+    for uid in ["u", "v", "u", "v", "u"] {
+        assert!(filter_nodes(&watched.roster, "a", uid, 2).is_err());
+    }
+    for tag in ["a", "b"] {
+        // The other update shows that the check is over.
+        world.put("y.wasm", &good(tag));
+        watched.wait_for_tag("y", tag);
+    }
+    assert_eq!((watched.roster.state("x"), member(&watched.roster, "x").unwrap().version), (PolicyState::Active, 2));
+    replace(&world, &mut watched, "crawls");
     wait_for_rollback(&mut watched);
 }
 

@@ -8,7 +8,8 @@ use std::{
 
 use bytes::Bytes;
 use plimsoll_core::{
-    Fault, FaultKind, Gateway, NoObserver, NodeObject, Nodes, Pod, PolicyState, Query, Roster, Sender, SystemClock,
+    Fault, FaultKind, Gateway, NoObserver, NodeObject, Nodes, Pod, PolicyState, Query, Roster, ScoreScale, Sender,
+    SystemClock,
 };
 use plimsoll_directory::{Directory, DirectoryConfig, PolicyChange};
 
@@ -30,21 +31,48 @@ pub(crate) fn filter(roster: &Arc<Roster>, namespace: &str) -> Result<Option<Str
 
 /// The same for a pod with this UID.
 pub(crate) fn filter_about(roster: &Arc<Roster>, namespace: &str, uid: &str) -> Result<Option<String>, String> {
+    filter_nodes(roster, namespace, uid, 1)
+}
+
+/// The same about this many nodes.
+pub(crate) fn filter_nodes(
+    roster: &Arc<Roster>,
+    namespace: &str,
+    uid: &str,
+    nodes: usize,
+) -> Result<Option<String>, String> {
+    ask(roster, namespace, uid, nodes, |gateway, query| {
+        let (outcome, after) = gateway.filter("", query).map_err(|error| error.to_string())?;
+        after.run();
+        Ok(outcome.rejected.first().map(|rejection| outcome.reason(*rejection).to_owned()))
+    })
+}
+
+/// Asks the root's scores about one node for a pod.
+pub(crate) fn prioritize_about(roster: &Arc<Roster>, namespace: &str, uid: &str) -> Result<(), String> {
+    ask(roster, namespace, uid, 1, |gateway, query| {
+        let (_, after) = gateway.prioritize(ScoreScale::Coarse, "", query).map_err(|error| error.to_string())?;
+        after.run();
+        Ok(())
+    })
+}
+
+/// Asks a gateway with this roster about nodes `n0`, `n1` and so on.
+fn ask<T>(
+    roster: &Arc<Roster>,
+    namespace: &str,
+    uid: &str,
+    nodes: usize,
+    question: impl FnOnce(&Gateway, &Query<'_>) -> T,
+) -> T {
     let gateway = Gateway::new(Arc::new(SystemClock), Arc::new(NoObserver), Duration::from_secs(10));
     gateway.set_roster(Arc::clone(roster));
     let pod = format!(r#"{{"metadata": {{"name": "p", "namespace": "{namespace}", "uid": "{uid}"}}}}"#);
     let pod = Arc::new(Pod::from_json(Bytes::from(pod)).unwrap());
-    let nodes = [NodeObject::Json(Bytes::from_static(br#"{"metadata": {"name": "n"}}"#))];
-    let query = Query {
-        pod,
-        nodes: Nodes::Objects(&nodes),
-        received: Instant::now(),
-        sender: Sender::default(),
-        may_bind: true,
-    };
-    let (outcome, after) = gateway.filter("", &query).map_err(|error| error.to_string())?;
-    after.run();
-    Ok(outcome.rejected.first().map(|rejection| outcome.reason(*rejection).to_owned()))
+    let object = |number| NodeObject::Json(Bytes::from(format!(r#"{{"metadata": {{"name": "n{number}"}}}}"#)));
+    let nodes: Vec<NodeObject> = (0..nodes).map(object).collect();
+    let (nodes, sender) = (Nodes::Objects(&nodes), Sender::default());
+    question(&gateway, &Query { pod, nodes, received: Instant::now(), sender, may_bind: true })
 }
 
 fn not_loaded(policy: &str) -> Result<Option<String>, String> {

@@ -244,7 +244,7 @@ fn while_a_circuit_is_open_cached_answers_are_used_and_readyz_names_the_policy()
         gateway.post("/prioritize", &request).unwrap();
     }
     let ready = gateway.get("/readyz").unwrap();
-    let note = "note: policy fragile: its circuit is open after 5 consecutive faults";
+    let note = "note: policy fragile: its circuit is open for score after 5 consecutive faults";
     assert!(ready.status == 200 && ready.body.contains(note), "{ready:?}");
     assert_eq!(prioritize("api"), good);
     let refused = prioritize("batch");

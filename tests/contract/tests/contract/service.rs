@@ -107,7 +107,7 @@ async fn a_panic_outside_of_any_policy_is_an_error_reply() {
         fn called(&self, _: &Member, _: Verb, _: Outcome<'_>, _: Duration) {
             panic!("the observer fails");
         }
-        fn circuit_opened(&self, _: &Member) {}
+        fn circuit_opened(&self, _: &Member, _: Verb) {}
     }
     let gateway = Gateway::new(Arc::new(SystemClock), Arc::new(Panics), Duration::from_secs(4));
     gateway.set_roster(Arc::new(Roster::of_root(vec![member("ssd", ssd())])));

@@ -29,7 +29,7 @@ impl Observer for Evaluations {
         }
     }
 
-    fn circuit_opened(&self, member: &Member) {
+    fn circuit_opened(&self, member: &Member, _: Verb) {
         panic!("the circuit of {} is open", member.name);
     }
 }

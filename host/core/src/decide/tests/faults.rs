@@ -317,6 +317,52 @@ fn a_pod_that_a_policy_always_fails_about_stops_no_other_pod() {
     assert_eq!(fixture.filter_about("honest", &["n1"]), Ok(Refused::default()));
 }
 
+/// Otherwise a pod whose calls time out would cost that time at each try of a busy cluster.
+#[test]
+fn answers_about_other_pods_in_between_do_not_spare_a_pod_its_pause() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let policy = FakePolicy::default().filter(move |ask, nodes| {
+        if ask.view.pod().uid() == "odd" {
+            count.fetch_add(1, Ordering::SeqCst);
+            return Err(Fault::new(FaultKind::Timeout, "too slow"));
+        }
+        Ok(vec![Verdict::Fits; nodes.len()])
+    });
+    let fixture = Fixture::of([mk_member("p", policy, |_| {})]);
+    for round in 0..3 {
+        for try_ in 0..2 * FAULTS_TO_OPEN {
+            fixture.filter_about("odd", &["n1"]).unwrap_err();
+            assert_eq!(fixture.filter_about(&format!("{round}-{try_}"), &["n1"]), Ok(Refused::default()));
+        }
+        fixture.clock.advance(OPEN_TIME);
+    }
+    assert_eq!(asked.load(Ordering::SeqCst), 7, "five times, then once in ten seconds");
+    assert_eq!(fixture.opened(), [""; 0]);
+}
+
+/// kube-scheduler asks for scores between two filters, and a filter that a broken score stopped would keep pods pending.
+#[test]
+fn a_circuit_is_that_of_one_verb() {
+    for failing in [Verb::Filter, Verb::Score] {
+        let fault =
+            move |verb| (verb == failing).then(|| Fault::new(FaultKind::Trap, "unreachable")).map_or(Ok(()), Err);
+        let policy = FakePolicy::default()
+            .filter(move |_, nodes| fault(Verb::Filter).map(|()| vec![Verdict::Fits; nodes.len()]))
+            .score(move |_, nodes| fault(Verb::Score).map(|()| vec![1; nodes.len()]));
+        let fixture = Fixture::of([mk_member("p", policy, |config| config.on_error = Some(OnError::Ignore))]);
+        for number in 0..2 * FAULTS_TO_OPEN {
+            let uid = number.to_string();
+            fixture.filter_about(&uid, &["n1"]).unwrap();
+            fixture.prioritize_about(&uid, &["n1"]).unwrap();
+        }
+        assert_eq!(fixture.opened(), ["p"], "{failing}");
+        let is_open = |call: &Call| call.outcome == Err(FaultKind::CircuitOpen);
+        let stopped: Vec<Verb> = fixture.calls().iter().filter(|call| is_open(call)).map(|call| call.verb).collect();
+        assert_eq!(stopped, [failing; FAULTS_TO_OPEN as usize], "the other verb is asked");
+    }
+}
+
 #[test]
 fn a_request_may_have_as_much_time_as_its_operator_says() {
     let fixture = Fixture::of([mk_member("p", mk_refusing(&["n1"], "no"), |_| {})]);

@@ -337,7 +337,7 @@ impl Observer for RecordingObserver {
         self.logged.lock().unwrap().push(format!("{} {rejected}/{asked} {node}: {reason}", line(call)));
     }
 
-    fn circuit_opened(&self, member: &Member) {
+    fn circuit_opened(&self, member: &Member, _: Verb) {
         self.opened.lock().unwrap().push(member.id().to_owned());
     }
 
@@ -409,6 +409,15 @@ impl Fixture {
 
     pub(super) fn prioritize(&self, names: &[&str]) -> Result<Vec<u32>, DecideError> {
         self.prioritize_on(ScoreScale::Coarse, names)
+    }
+
+    /// As [`Fixture::prioritize`], about a pod with this UID.
+    pub(super) fn prioritize_about(&self, uid: &str, names: &[&str]) -> Result<Vec<u32>, DecideError> {
+        let nodes = cows(names);
+        let query = Query { pod: mk_pod_of(uid), ..self.query(Nodes::Names(&nodes)) };
+        let (outcome, after) = self.gateway.prioritize(ScoreScale::Coarse, "", &query)?;
+        after.run();
+        Ok(outcome.scores)
     }
 
     pub(super) fn prioritize_on(&self, scale: ScoreScale, names: &[&str]) -> Result<Vec<u32>, DecideError> {

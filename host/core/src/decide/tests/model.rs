@@ -120,7 +120,9 @@ impl Model {
             assert_eq!(outcome.map_err(drop), Ok(self.expected_scores(scale, &pod, &slots)), "{:?}", self.policies);
         }
         // Faults are part of the game, and none must keep the next request from its policy.
-        self.policies.iter().for_each(|(member, _)| member.circuit.succeeded());
+        for (member, _) in &self.policies {
+            member.policy.verbs().iter().for_each(|verb| member.circuit.succeeded(verb, &pod, received));
+        }
         self.fixture.calls();
         self.fixture.evaluated();
         assert_eq!((self.fixture.stopped(), self.fixture.differed()), (vec![], vec![]), "{:?}", self.policies);

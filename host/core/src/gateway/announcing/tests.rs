@@ -263,7 +263,7 @@ fn a_wait_ends_after_its_bound_and_is_told_of() {
     struct Told(AtomicBool);
     impl crate::Observer for Told {
         fn called(&self, _: &Member, _: Verb, _: crate::Outcome<'_>, _: Duration) {}
-        fn circuit_opened(&self, _: &Member) {}
+        fn circuit_opened(&self, _: &Member, _: Verb) {}
         fn waited_for_bind_calls(&self, group: &str, wait: BindCallWait) {
             assert_eq!((group, wait.missed), ("counting", 1));
             assert!(!self.0.swap(true, Ordering::SeqCst), "only once");
