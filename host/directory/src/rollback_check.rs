@@ -26,8 +26,8 @@ pub(crate) struct RollbackCheck {
 
 impl RollbackCheck {
     /// Returns how the new version failed a call that the last good one answers; `None` if that one fails, too. `None` as
-    /// well if the new version answers a call about the sample, and fails calls about one pod alone or for want of
-    /// time or memory: who sends a request chooses the pod and the number of nodes.
+    /// well if the new version answers a call about the sample, and fails calls about one pod alone, or for lack of
+    /// time or memory: a client chooses the pod and the number of nodes of its requests.
     pub(crate) fn carry_out(&self) -> Option<String> {
         let is_doubtful = self.call.is_of_one_pod() || self.call.fault().kind.depends_on_size();
         if is_doubtful && !self.call.sample_fails(&self.failing, CHECK_TIMEOUT) {

@@ -16,7 +16,7 @@ use crate::{FailedCall, Pod};
 
 /// The time after its last fault from which an answer about any pod clears a suspect: longer than a pause and the
 /// longest back-off of kube-scheduler together, so that a pod which comes again after each pause stays a suspect.
-const SUSPECT_TIME: Duration = Duration::from_secs(60);
+const SUSPECT_TIME: Duration = Duration::from_mins(1);
 
 /// The faults of one verb of one policy.
 #[derive(Debug, Default)]

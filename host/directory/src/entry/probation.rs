@@ -72,9 +72,9 @@ impl PolicyEntry {
     }
 }
 
-/// Whether a version has answered each verb that it was asked, and each that the last good one was asked: a score that
-/// works says nothing about the filter, and may be asked before it. A preemption is not waited for, which may not come
-/// for weeks.
+/// Whether a version has answered each verb that it has failed so far, and each that the last good one has answered. A
+/// score that works says nothing about the filter, and may be asked before it. Preemptions are the exception: there may be
+/// none for weeks.
 fn has_proved_itself(version: &Member, last_good: &Member) -> bool {
     let (answered, exported) = (version.circuit.answered(), version.policy.verbs());
     let in_use = last_good.circuit.answered().iter().filter(|verb| *verb != Verb::Preempt && exported.has(*verb));

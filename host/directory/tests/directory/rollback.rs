@@ -133,7 +133,7 @@ fn a_filter_that_always_fails_is_rolled_back_although_the_score_works() {
     assert_eq!(tag(&watched.roster, "x").as_deref(), Some("v1"));
 }
 
-/// Who sends a request chooses its size: a version that takes longer than the one before is no worse for that.
+/// A client chooses the size of its requests: a version may take longer than the one before.
 #[test]
 fn a_version_that_only_large_requests_time_out_stays() {
     let (world, beside) = world_with_v1();
