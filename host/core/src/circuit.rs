@@ -7,17 +7,13 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::{Duration, Instant},
+    time::Instant,
 };
 
+pub(crate) use self::verb_circuit::Pause;
 use self::verb_circuit::VerbCircuit;
+pub use self::verb_circuit::{FAULTS_TO_OPEN, OPEN_TIME};
 use crate::{FailedCall, Fault, Pod, Verb, Verbs, View};
-
-/// Faults in a row that open the circuit.
-pub const FAULTS_TO_OPEN: u32 = 5;
-
-/// The time that a circuit stays open.
-pub const OPEN_TIME: Duration = Duration::from_secs(10);
 
 /// Counts the consecutive faults of each verb of one policy. If they are about several pods, the policy is not asked this
 /// verb for a while; if they are about one pod, which may be the cause, it is only not asked about that pod.
@@ -32,15 +28,6 @@ pub struct Circuit {
     verbs: [VerbCircuit; Verb::ALL.len()],
     /// Whether failed calls are kept until the first call of the verb without a fault.
     is_on_probation: AtomicBool,
-}
-
-/// The calls that a circuit does not allow now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Pause {
-    /// Those of the verb, whatever the pod: the circuit is open.
-    AllPods,
-    /// Those of the verb about this pod, because its last calls about this pod failed.
-    ThisPod,
 }
 
 // === impl Circuit ===

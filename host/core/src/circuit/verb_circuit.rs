@@ -11,12 +11,26 @@ use std::{
 
 use parking_lot::Mutex;
 
-use super::{FAULTS_TO_OPEN, OPEN_TIME, Pause};
 use crate::{FailedCall, Pod};
+
+/// Faults in a row that open the circuit.
+pub const FAULTS_TO_OPEN: u32 = 5;
+
+/// The time that a circuit stays open.
+pub const OPEN_TIME: Duration = Duration::from_secs(10);
 
 /// The time after its last fault from which an answer about any pod clears a suspect: longer than a pause and the
 /// longest back-off of kube-scheduler together, so that a pod which comes again after each pause stays a suspect.
 const SUSPECT_TIME: Duration = Duration::from_mins(1);
+
+/// The calls that a circuit does not allow now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pause {
+    /// Those of the verb, whatever the pod: the circuit is open.
+    AllPods,
+    /// Those of the verb about this pod, because its last calls about this pod failed.
+    ThisPod,
+}
 
 /// The faults of one verb of one policy.
 #[derive(Debug, Default)]

@@ -77,8 +77,6 @@ impl PolicyEntry {
 /// none for weeks.
 fn has_proved_itself(version: &Member, last_good: &Member) -> bool {
     let (answered, exported) = (version.circuit.answered(), version.policy.verbs());
-    let in_use = last_good.circuit.answered().iter().filter(|verb| *verb != Verb::Preempt && exported.has(*verb));
-    !answered.is_empty()
-        && version.circuit.only_failed().is_empty()
-        && in_use.into_iter().all(|verb| answered.has(verb))
+    let mut in_use = last_good.circuit.answered().iter().filter(|verb| *verb != Verb::Preempt && exported.has(*verb));
+    !answered.is_empty() && version.circuit.only_failed().is_empty() && in_use.all(|verb| answered.has(verb))
 }
