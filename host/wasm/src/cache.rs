@@ -3,8 +3,9 @@
 //! These files are machine code that will run in this process, so the directory is a [`PrivateDir`].
 //!
 //! An entry is keyed by module, engine and lift version, and begins with the hash of its content; a corrupt one is
-//! replaced. The cache is bounded in entries and bytes; the least recently used entries are evicted. Other files in the
-//! directory are not touched.
+//! replaced. The cache is bounded in entries and bytes; the least recently used entries are evicted. Pre-initialised
+//! modules have at most half of it, and give way to modules as they are: a start waits for those only. Other files in
+//! the directory are not touched.
 
 mod name;
 
@@ -19,7 +20,8 @@ use plimsoll_system::{DirLimit, PrivateDir, digest::sha256};
 use tracing::{debug, warn};
 use wasmtime::{Engine, component::Component};
 
-use self::name::{Generation, is_entry};
+pub(crate) use self::name::CacheKey;
+use self::name::{Generation, is_entry, is_preinitialized};
 use crate::{
     code::{CompiledCode, MAX_CODE_BYTES},
     engine::EngineError,
@@ -64,8 +66,8 @@ impl ModuleCache {
     }
 
     /// The compiled form of a module; `None` if there is no valid entry.
-    pub(crate) fn get(&self, module: &[u8; 32], engine: &Engine) -> Option<Component> {
-        let name = self.generation.entry(module);
+    pub(crate) fn get(&self, key: &CacheKey, engine: &Engine) -> Option<Component> {
+        let name = self.generation.entry(key);
         let code = match self.read(&name) {
             Ok(code) => code,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
@@ -84,15 +86,22 @@ impl ModuleCache {
     }
 
     /// Stores the compiled form of a module. A failure only costs time at the next start.
-    pub(crate) fn put(&self, module: &[u8; 32], code: &CompiledCode) {
-        let name = self.generation.entry(module);
+    pub(crate) fn put(&self, key: &CacheKey, code: &CompiledCode) {
+        let name = self.generation.entry(key);
         let size = (HEADER_BYTES + code.bytes().len()) as u64;
         if size > self.max_bytes {
             debug!(path = %self.directory.shown(&name), size, "a compiled module is larger than the whole cache may be");
             return;
         }
         let _writing = self.writing.lock();
-        self.make_room_for(size, &name);
+        match self.make_room_for(size, &name, key.is_preinitialized) {
+            Ok(true) => {}
+            Ok(false) => {
+                debug!(path = %self.directory.shown(&name), size, "the cache has no room for a compiled module");
+                return;
+            }
+            Err(error) => self.warn_of_cleaning(&error),
+        }
         match self.write(&name, code) {
             Ok(()) => debug!(path = %self.directory.shown(&name), "kept a compiled module"),
             Err(error) => warn!(path = %self.directory.shown(&name), %error, "cannot keep a compiled module"),
@@ -121,11 +130,20 @@ impl ModuleCache {
         self.directory.write(name, &[MAGIC, &sha256(code.bytes()), code.bytes()])
     }
 
-    /// Evicts the least recently used entries, and removes files of interrupted writes.
-    fn make_room_for(&self, size: u64, replaced: &str) {
-        if let Err(error) = self.directory.make_room(self.limit(), size, replaced, |_| false) {
-            self.warn_of_cleaning(&error);
+    /// Evicts entries, the least recently used ones of a kind first, and removes files of interrupted writes; false if a
+    /// pre-initialised module is too large for its half.
+    fn make_room_for(&self, size: u64, replaced: &str, preinitialized: bool) -> io::Result<bool> {
+        let (all, directory) = (self.limit(), &self.directory);
+        if preinitialized {
+            let half = DirLimit { files: all.files / 2, bytes: all.bytes / 2 };
+            if !directory.make_room_among(half, size, replaced, is_preinitialized)? {
+                return Ok(false);
+            }
+        } else if directory.make_room(all, size, replaced, |name| !is_preinitialized(name))? {
+            return Ok(true);
         }
+        // A file that cannot be removed does not keep others from being written.
+        directory.make_room(all, size, replaced, |_| false).map(|_| true)
     }
 
     fn limit(&self) -> DirLimit {
@@ -134,5 +152,67 @@ impl ModuleCache {
 
     fn warn_of_cleaning(&self, error: &io::Error) {
         warn!(path = %self.path.display(), %error, "cannot clean up compiled modules");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KIB: usize = 1 << 10;
+
+    /// A cache of 64 KiB. The engine does not matter: nothing is loaded.
+    fn mk_cache() -> (tempfile::TempDir, ModuleCache) {
+        let parent = tempfile::tempdir().unwrap();
+        let cache = ModuleCache::open(&parent.path().join("cache"), 64 << 10, &Engine::default()).unwrap();
+        (parent, cache)
+    }
+
+    fn put(cache: &ModuleCache, key: &CacheKey, bytes: usize) {
+        cache.put(key, &CompiledCode::of_cache(vec![0; bytes - HEADER_BYTES]));
+    }
+
+    fn has(cache: &ModuleCache, key: &CacheKey) -> bool {
+        cache.directory.names().unwrap().contains(&cache.generation.entry(key))
+    }
+
+    fn preinitialized(cache: &ModuleCache) -> usize {
+        cache.directory.names().unwrap().iter().filter(|name| is_preinitialized(name)).count()
+    }
+
+    #[test]
+    fn pre_initialised_modules_take_at_most_half_and_no_room_of_others() {
+        let (_parent, cache) = mk_cache();
+        let plain = [1, 2].map(|first| CacheKey::of_module(&[first; 32]));
+        for key in &plain {
+            put(&cache, key, 16 * KIB);
+        }
+        let all: Vec<_> = (0..20).map(|at| CacheKey::of_preinitialized(&[1; 32], &at.to_string())).collect();
+        for key in &all {
+            put(&cache, key, 8 * KIB);
+            assert!(has(&cache, key));
+        }
+        assert!(plain.iter().all(|key| has(&cache, key)));
+        assert_eq!(preinitialized(&cache), 4);
+        put(&cache, &all[0], 33 * KIB);
+        assert_eq!(preinitialized(&cache), 4, "none is removed for one that is larger than their half");
+    }
+
+    #[test]
+    fn pre_initialised_modules_give_way_to_a_module_as_it_is() {
+        let (_parent, cache) = mk_cache();
+        let plain: Vec<_> = (0..5).map(|first| CacheKey::of_module(&[first; 32])).collect();
+        for key in &plain[..2] {
+            put(&cache, key, 16 * KIB);
+        }
+        for at in 0..2 {
+            put(&cache, &CacheKey::of_preinitialized(&[0; 32], &at.to_string()), 16 * KIB);
+        }
+        for (key, left) in plain[2..4].iter().zip([1, 0]) {
+            put(&cache, key, 16 * KIB);
+            assert_eq!(preinitialized(&cache), left);
+        }
+        put(&cache, &plain[4], 16 * KIB);
+        assert_eq!(plain.iter().filter(|key| has(&cache, key)).count(), 4);
     }
 }

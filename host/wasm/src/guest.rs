@@ -49,6 +49,11 @@ impl GuestPolicy {
         self.verbs.has(Verb::Validate) && self.imports.wasi.is_empty()
     }
 
+    /// Whether a module for these settings has a place; false if the module has too many policies.
+    pub(crate) fn can_be_preinitialized_with(&self, settings: &Arc<str>) -> bool {
+        self.instance_pool.has_room_for(settings)
+    }
+
     /// Creates the instances for calls with these settings from this module from now on; false if the module has too many
     /// policies.
     #[must_use]

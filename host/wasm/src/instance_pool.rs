@@ -101,6 +101,13 @@ impl InstancePool {
         spare.map_or_else(|| InstanceSource::Module(Arc::clone(&self.module)), InstanceSource::Spare)
     }
 
+    /// Whether the policy with these settings may have a pre-initialised module; false if the module has too many
+    /// policies.
+    pub(crate) fn has_room_for(&self, settings: &Arc<str>) -> bool {
+        self.drop_abandoned();
+        self.state.lock().primed.has_room_for(settings)
+    }
+
     /// Creates the instances of the policy with these settings from this module from now on; false if the module has too
     /// many policies.
     #[must_use]
@@ -147,6 +154,12 @@ impl InstancePool {
         }
     }
 
+    /// Drops the spares and pre-initialised modules of policies that are gone.
+    fn drop_abandoned(&self) {
+        let abandoned = self.state.lock().primed.take_abandoned();
+        drop(abandoned);
+    }
+
     fn can_prime(&self) -> bool {
         self.exports().has(Verb::Validate)
     }
@@ -160,5 +173,9 @@ impl Reclaim for InstancePool {
             (state.plain.take_all(), state.primed.take_all(), state.primed.take_modules())
         };
         !plain.is_empty() || !primed.is_empty() || !modules.is_empty()
+    }
+
+    fn tidy(&self) {
+        self.drop_abandoned();
     }
 }

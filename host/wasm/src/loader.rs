@@ -26,7 +26,7 @@ use self::{
     preinitializer::{Preinitializer, Toolchain, WaitingPolicy, log},
 };
 use crate::{
-    cache::ModuleCache,
+    cache::{CacheKey, ModuleCache},
     compile::{self, Backend, CheckedComponent, CompileError, CompileJob},
     engine::{EngineConfig, EngineError, Host},
     guest::GuestPolicy,
@@ -236,8 +236,8 @@ impl Inner {
         queued: &mut Duration,
     ) -> Result<Loaded, CompileError> {
         let kind = lift::kind(module)?;
-        let engine = self.host.engine();
-        let cached = self.cache.as_ref().and_then(|cache| cache.get(digest, engine));
+        let (engine, key) = (self.host.engine(), CacheKey::of_module(digest));
+        let cached = self.cache.as_ref().and_then(|cache| cache.get(&key, engine));
         let from_cache = cached.is_some();
         let checked = if let Some(component) = cached {
             compile::check(&component, &self.host.linker, kind)?
@@ -246,7 +246,7 @@ impl Inner {
             let (component, code) = self.backend.compile(job, kind, engine, progress, queued)?;
             let checked = compile::check(&component, &self.host.linker, kind)?;
             if let Some(cache) = &self.cache {
-                cache.put(digest, &code);
+                cache.put(&key, &code);
             }
             checked
         };
@@ -294,7 +294,8 @@ impl Inner {
             let started = Instant::now();
             let preinitialize = || self.toolchain().preinitialize(&guest, module, digest, &settings);
             // A bug of ours that a module may set off must not end the thread.
-            log(&policy, started.elapsed(), catch_unwind(AssertUnwindSafe(preinitialize)).ok());
+            let result = catch_unwind(AssertUnwindSafe(preinitialize)).ok();
+            log(&policy, started.elapsed(), result);
         }
     }
 

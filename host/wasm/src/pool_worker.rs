@@ -4,10 +4,10 @@ use std::{
     io,
     sync::{
         Arc, Weak,
-        mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
+        mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel},
     },
     thread::{self, JoinHandle},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use crate::{
@@ -19,6 +19,10 @@ pub(crate) const MAX_USED: usize = 15;
 
 /// Delay before the thread starts to work, so that it does not compete with the calls that follow immediately.
 const PAUSE: Duration = Duration::from_micros(200);
+
+/// Time between two looks for instances and modules of policies that are gone. Nothing else tells the pools, which know
+/// a policy by its settings alone.
+const TIDY_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Owns the thread; dropping it stops and joins the thread.
 pub(crate) struct PoolWorker {
@@ -101,7 +105,17 @@ impl Drop for PoolWorker {
 
 fn run(jobs: &Receiver<Job>, permits: &PoolPermits, shares: &Arc<Shares>, ticker: &Ticker) {
     let mut all_wanting: Vec<RefillRequest> = Vec::new();
-    while let Ok(first) = jobs.recv() {
+    let mut tidied = Instant::now();
+    loop {
+        if tidied.elapsed() >= TIDY_INTERVAL {
+            shares.reclaimers.tidy();
+            tidied = Instant::now();
+        }
+        let first = match jobs.recv_timeout(TIDY_INTERVAL.saturating_sub(tidied.elapsed())) {
+            Ok(first) => first,
+            Err(RecvTimeoutError::Timeout) => continue,
+            Err(RecvTimeoutError::Disconnected) => return,
+        };
         #[expect(clippy::disallowed_methods, reason = "instances are made beside a request, not during it")]
         thread::sleep(PAUSE);
         // Used instances are dropped first: new ones reuse their slots of the pooling allocator.

@@ -31,9 +31,23 @@ impl PrivateDir {
         replaced: &str,
         stays: impl Fn(&str) -> bool,
     ) -> io::Result<bool> {
-        let Some(files) = limit.files.checked_sub(1) else { return Ok(false) };
-        let Some(bytes) = limit.bytes.checked_sub(size) else { return Ok(false) };
-        self.shrink_to(DirLimit { files, bytes }, |entry| entry.name == replaced, stays)
+        let Some(limit) = limit.without(size) else { return Ok(false) };
+        self.shrink_to(limit, |entry| entry.name == replaced, stays)
+    }
+
+    /// The same for files whose names `counts` accepts: only they count, and only they are removed.
+    ///
+    /// # Errors
+    /// If the directory cannot be listed.
+    pub fn make_room_among(
+        &self,
+        limit: DirLimit,
+        size: u64,
+        replaced: &str,
+        counts: impl Fn(&str) -> bool,
+    ) -> io::Result<bool> {
+        let Some(limit) = limit.without(size) else { return Ok(false) };
+        self.shrink_to(limit, |entry| entry.name == replaced || !counts(&entry.name), |_| false)
     }
 
     /// Removes files that interrupted writes have left, and then the oldest until the others keep the limit.
@@ -47,7 +61,7 @@ impl PrivateDir {
     fn shrink_to(
         &self,
         limit: DirLimit,
-        is_replaced: impl Fn(&DirEntry) -> bool,
+        is_ignored: impl Fn(&DirEntry) -> bool,
         stays: impl Fn(&str) -> bool,
     ) -> io::Result<bool> {
         let (temporary, written): (Vec<_>, Vec<_>) = self.entries()?.into_iter().partition(|entry| entry.is_temporary);
@@ -55,7 +69,7 @@ impl PrivateDir {
             // Another gateway may have removed it.
             let _ = self.remove(&entry.name);
         }
-        let counted = written.into_iter().filter(|entry| !is_replaced(entry));
+        let counted = written.into_iter().filter(|entry| !is_ignored(entry));
         let (staying, mut others): (Vec<_>, Vec<_>) = counted.partition(|entry| stays(&entry.name));
         if !DirLimit::of(&staying).is_within(limit) {
             return Ok(false);
@@ -82,6 +96,11 @@ impl DirLimit {
     fn of<'e>(entries: impl IntoIterator<Item = &'e DirEntry>) -> Self {
         let add = |sum: Self, entry: &DirEntry| Self { files: sum.files + 1, bytes: sum.bytes + entry.size };
         entries.into_iter().fold(Self { files: 0, bytes: 0 }, add)
+    }
+
+    /// The limit of the others beside one more file of this size; `None` if that alone is too much.
+    fn without(self, size: u64) -> Option<Self> {
+        Some(Self { files: self.files.checked_sub(1)?, bytes: self.bytes.checked_sub(size)? })
     }
 
     fn is_within(self, limit: Self) -> bool {

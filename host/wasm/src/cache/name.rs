@@ -2,7 +2,7 @@
 
 use std::hash::{Hash, Hasher};
 
-use plimsoll_system::digest::{hex, is_hex};
+use plimsoll_system::digest::{hex, is_hex, sha256};
 use sha2::{Digest, Sha256};
 use wasmtime::Engine;
 
@@ -10,15 +10,39 @@ use crate::{contract::VERSION, lift::LIFT_VERSION};
 
 const ENTRY: &str = ".cwasm";
 
+/// Ends the name of the entry of a pre-initialised module.
+const PREINITIALIZED: &str = "-settings.cwasm";
+
 /// Hex digits of a module's digest, and of a generation.
 const DIGEST: usize = 64;
 const GENERATION: usize = 16;
+
+/// Tells the modules of the cache apart.
+pub(crate) struct CacheKey {
+    digest: [u8; 32],
+    pub(super) is_preinitialized: bool,
+}
 
 /// A fingerprint of everything except the module that compiled code depends on, such as the engine.
 pub(super) struct Generation(String);
 
 /// An adapter from `Hasher` to SHA-256, whose results are the same in every build.
 struct StableHasher(Sha256);
+
+// === impl CacheKey ===
+
+impl CacheKey {
+    /// The key of a module as it is.
+    pub(crate) const fn of_module(digest: &[u8; 32]) -> Self {
+        Self { digest: *digest, is_preinitialized: false }
+    }
+
+    /// The key of a module that was pre-initialised with these settings.
+    pub(crate) fn of_preinitialized(digest: &[u8; 32], settings: &str) -> Self {
+        let digest = sha256(&[&digest[..], &sha256(settings.as_bytes())].concat());
+        Self { digest, is_preinitialized: true }
+    }
+}
 
 // === impl Generation ===
 
@@ -30,16 +54,24 @@ impl Generation {
         Self(hex(&hasher.0.finalize()[..GENERATION / 2]))
     }
 
-    /// The name of an entry: `<digest>-<generation>.cwasm`.
-    pub(super) fn entry(&self, module: &[u8; 32]) -> String {
-        format!("{}-{}{ENTRY}", hex(module), self.0)
+    /// The name of an entry: `<digest>-<generation>.cwasm`, or `<digest>-<generation>-settings.cwasm` if the module is
+    /// pre-initialised.
+    pub(super) fn entry(&self, key: &CacheKey) -> String {
+        let ending = if key.is_preinitialized { PREINITIALIZED } else { ENTRY };
+        format!("{}-{}{ending}", hex(&key.digest), self.0)
     }
 }
 
 /// Whether a name is that of an entry of any generation.
 pub(super) fn is_entry(name: &str) -> bool {
-    let parts = name.strip_suffix(ENTRY).and_then(|stem| stem.split_once('-'));
+    let stem = name.strip_suffix(PREINITIALIZED).or_else(|| name.strip_suffix(ENTRY));
+    let parts = stem.and_then(|stem| stem.split_once('-'));
     parts.is_some_and(|(digest, generation)| is_hex(digest, DIGEST) && is_hex(generation, GENERATION))
+}
+
+/// Whether the name of an entry is that of a pre-initialised module.
+pub(super) fn is_preinitialized(name: &str) -> bool {
+    name.ends_with(PREINITIALIZED)
 }
 
 // === impl StableHasher ===
@@ -61,14 +93,18 @@ mod tests {
 
     #[test]
     fn only_names_of_ours_are_names() {
-        let entry = Generation("0123456789abcdef".to_owned()).entry(&[7; 32]);
-        assert!(is_entry(&entry));
+        let generation = Generation("0123456789abcdef".to_owned());
+        let entry = generation.entry(&CacheKey::of_module(&[7; 32]));
+        let preinitialized = generation.entry(&CacheKey::of_preinitialized(&[7; 32], "{}"));
+        assert!(is_entry(&entry) && !is_preinitialized(&entry));
+        assert!(is_entry(&preinitialized) && is_preinitialized(&preinitialized));
         let foreign = ["thesis-12.tex", "a.cwasm", "", ".", "x.1-2.tmp", "last-good"];
         let foreign = foreign.map(str::to_owned).into_iter().chain([
             entry.to_uppercase(),
             entry.replace(".cwasm", ".cwasm.bak"),
             entry.replace(".cwasm", ".7-x.tmp"),
             format!("0{entry}"),
+            preinitialized.replace("-settings", "-settings-settings"),
         ]);
         for name in foreign {
             assert!(!is_entry(&name), "{name}");

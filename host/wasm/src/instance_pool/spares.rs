@@ -37,7 +37,7 @@ pub(super) struct Spares {
 
 /// Spares that have read the settings of one policy.
 pub(super) struct PrimedSpares {
-    /// The text of the policy's configuration: it is dropped with the policy.
+    /// The text of the policy's configuration. It is dropped with the policy, and these spares soon after it.
     settings: Weak<str>,
     pub(super) spares: Spares,
     /// The module that new instances are created from, once it is there.
@@ -145,12 +145,21 @@ impl PrimedSpares {
 impl PrimedByPolicy {
     /// The spares of the policy with these settings; none if too many policies have some.
     pub(super) fn of(&mut self, settings: &Arc<str>) -> Option<&mut PrimedSpares> {
-        let is_of = |primed: &PrimedSpares| ptr::addr_eq(primed.settings.as_ptr(), Arc::as_ptr(settings));
-        let at = match self.0.iter().position(is_of) {
+        let at = match self.position(settings) {
             Some(at) => at,
             None => self.add(settings)?,
         };
         Some(&mut self.0[at])
+    }
+
+    /// Whether the policy with these settings has spares, or may have some.
+    pub(super) fn has_room_for(&self, settings: &Arc<str>) -> bool {
+        self.0.len() < MAX_PRIMED_POLICIES || self.position(settings).is_some()
+    }
+
+    /// Takes those of policies that are gone, to be dropped without the lock.
+    pub(super) fn take_abandoned(&mut self) -> Vec<PrimedSpares> {
+        self.0.extract_if(.., |primed| primed.settings.strong_count() == 0).collect()
     }
 
     /// Takes all of them, to be dropped without the lock.
@@ -163,8 +172,11 @@ impl PrimedByPolicy {
         self.0.iter_mut().filter_map(|primed| primed.preinitialized.take()).collect()
     }
 
+    fn position(&self, settings: &Arc<str>) -> Option<usize> {
+        self.0.iter().position(|primed| ptr::addr_eq(primed.settings.as_ptr(), Arc::as_ptr(settings)))
+    }
+
     fn add(&mut self, settings: &Arc<str>) -> Option<usize> {
-        self.0.retain(|primed| primed.settings.strong_count() > 0);
         if self.0.len() == MAX_PRIMED_POLICIES {
             return None;
         }

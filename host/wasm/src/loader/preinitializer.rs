@@ -11,17 +11,17 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use plimsoll_system::digest::{hex, sha256};
+use plimsoll_system::digest::hex;
 use tracing::{debug, info, warn};
 use wasmtime::component::Component;
 
 use crate::{
-    cache::ModuleCache,
+    cache::{CacheKey, ModuleCache},
     compile::{self, Backend, CompileError, CompileJob},
     contract::RefusedError,
     engine::Host,
     guest::GuestPolicy,
-    instance::WarmInstance,
+    instance::{NotWarmed, WarmInstance},
     instance_pool::Preinitialized,
     lift::{self, ModuleKind},
     progress::Progress,
@@ -34,6 +34,11 @@ const SIZES: RangeInclusive<usize> = 512 << 10..=8 << 20;
 
 /// Maximum bytes of the modules that wait. A policy beyond that is not pre-initialised.
 const MAX_WAITING_BYTES: usize = 64 << 20;
+
+/// Reasons why a module is not pre-initialised for a policy.
+const TOO_MANY: &str = "too many policies have this module";
+const FULL: &str = "too little of the memory of all guests is free";
+const NOT_STARTED: &str = "it does not start";
 
 /// The policies that wait to be pre-initialised.
 pub(super) struct Preinitializer {
@@ -85,6 +90,10 @@ pub(super) fn log(
         Some(Err(error)) => debug!(policy = name, version, %digest, %error, "a large module is not pre-initialised"),
         None => warn!(policy = name, version, %digest, "plimsoll itself failed while it pre-initialised the module"),
     }
+}
+
+fn refused(why: &str) -> RefusedError {
+    RefusedError::Preinitialize(why.to_owned())
 }
 
 // === impl Preinitializer ===
@@ -146,26 +155,29 @@ impl Toolchain<'_> {
         digest: &[u8; 32],
         settings: &Arc<str>,
     ) -> Result<(), CompileError> {
-        let refused = |why: &str| RefusedError::Preinitialize(why.to_owned());
+        let shares = &self.host.shares;
+        let full = |_| refused(FULL);
+        // A compile takes seconds, so what can be known without it is checked first. The code is larger than its module.
+        if !policy.can_be_preinitialized_with(settings) {
+            return Err(refused(TOO_MANY).into());
+        }
+        MemoryCharge::warm(shares).grow(module.len()).map_err(full)?;
         let component = self.component(module, digest, settings)?;
         let code = component.image_range();
-        let mut charge = MemoryCharge::warm(&self.host.shares);
-        charge.grow(code.end as usize - code.start as usize).map_err(|full| refused(&full.to_string()))?;
+        let mut charge = MemoryCharge::warm(shares);
+        charge.grow(code.end as usize - code.start as usize).map_err(full)?;
         let module = Arc::new(compile::check(&component, &self.host.linker, lift::kind(module)?)?.module);
         // The memory that its instances begin with decides which calls may use them.
-        let warm = WarmInstance::start(&module, &self.host.shares).map_err(|_| refused("it does not start"))?;
-        let memory = warm.memory();
+        let warm = WarmInstance::start(&module, shares);
+        let memory = warm.map_err(|why| refused(if why == NotWarmed::Full { FULL } else { NOT_STARTED }))?.memory();
+        // wasmtime keeps a copy of that memory without its zero pages, which instances map.
+        charge.grow(memory).map_err(full)?;
         let module = Preinitialized::new(module, memory, charge, Arc::clone(self.count));
-        if policy.preinitialize(settings, module) {
-            Ok(())
-        } else {
-            Err(refused("too many policies have this module").into())
-        }
+        if policy.preinitialize(settings, module) { Ok(()) } else { Err(refused(TOO_MANY).into()) }
     }
 
     fn component(&self, module: &[u8], digest: &[u8; 32], settings: &str) -> Result<Component, CompileError> {
-        let engine = self.host.engine();
-        let key = sha256(&[&digest[..], &sha256(settings.as_bytes())].concat());
+        let (engine, key) = (self.host.engine(), CacheKey::of_preinitialized(digest, settings));
         if let Some(component) = self.cache.and_then(|cache| cache.get(&key, engine)) {
             return Ok(component);
         }

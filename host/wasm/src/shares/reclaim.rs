@@ -8,6 +8,9 @@ use parking_lot::Mutex;
 pub(crate) trait Reclaim: Send + Sync {
     /// Frees that memory; returns whether there was any.
     fn reclaim(&self) -> bool;
+
+    /// Frees the part of it that has no owner.
+    fn tidy(&self) {}
 }
 
 /// All who can give memory back; they unregister by being dropped.
@@ -27,8 +30,19 @@ impl Reclaimers {
 
     /// Asks all; returns whether any had memory to free.
     pub(crate) fn reclaim(&self) -> bool {
-        let all: Vec<Arc<dyn Reclaim>> = self.0.lock().iter().filter_map(Weak::upgrade).collect();
+        let all = self.all();
         // `count` visits each; `any` would stop at the first.
         all.iter().filter(|reclaimer| reclaimer.reclaim()).count() > 0
+    }
+
+    /// Asks all to free what has no owner.
+    pub(crate) fn tidy(&self) {
+        for reclaimer in self.all() {
+            reclaimer.tidy();
+        }
+    }
+
+    fn all(&self) -> Vec<Arc<dyn Reclaim>> {
+        self.0.lock().iter().filter_map(Weak::upgrade).collect()
     }
 }

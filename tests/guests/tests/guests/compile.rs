@@ -308,3 +308,16 @@ fn a_policy_that_is_gone_is_not_pre_initialised() {
     loader.preinitialize("small", 1, &other, &settings);
     assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 2);
 }
+
+#[test]
+fn nothing_is_compiled_for_a_pre_initialised_module_that_has_no_room() {
+    let (folder, module) = (tempdir().unwrap(), runtime());
+    let count = folder.path().join("count");
+    let text = format!("echo x >>{}; exec {} \"$@\"", count.display(), binary().display());
+    let child = EngineConfig::new(ChildConfig::of(script(folder.path(), &text)));
+    let loader = WasmLoader::new(EngineConfig { max_calls: 2, guest_memory: 1 << 20, ..child }).unwrap();
+    let _policy = loader.load(&module).unwrap();
+    let error = loader.preinitialize_now(&module, &Arc::from("{}")).unwrap_err();
+    assert!(error.to_string().contains("too little of the memory of all guests is free"), "{error}");
+    assert_eq!(starts(&count), 1);
+}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use plimsoll_core::{Ask, FaultKind, Loader, Policy, Verb, Verdict, read_for};
 use plimsoll_guests::{compile, world};
 use plimsoll_harness::wait_until;
-use plimsoll_wasm::WasmLoader;
+use plimsoll_wasm::{EngineConfig, WasmLoader};
 
 /// Fails the call if `validate` was not asked before in this instance, or was.
 const TRAPS_UNLESS_PRIMED: &str = "(if (i32.eqz (global.get $validated)) (then unreachable))";
@@ -236,6 +236,61 @@ fn a_module_whose_validate_does_more_than_read_settings_is_not_pre_initialised()
         assert!(error.to_string().contains("cannot be pre-initialised"), "{body}: {error}");
         assert_eq!(policy.filter(&ask(&settings), &[0]).unwrap(), [Verdict::Fits]);
     }
+}
+
+/// No call and no load need follow: a policy that is deleted is asked nothing.
+#[test]
+fn what_was_made_for_a_policy_goes_with_its_settings() {
+    let (loader, module) = (world::loader(), module("(drop (memory.grow (i32.const 15)))", ""));
+    let policy = loader.load(&module).unwrap();
+    wait_for_spares(&loader, 1);
+    let plain = loader.shares().bytes;
+    let mut all: Vec<_> = (0..4).map(|at| settings(&at.to_string())).collect();
+    for settings in &all {
+        loader.preinitialize_now(&module, settings).unwrap();
+    }
+    assert_eq!(loader.preinitialized(), 4);
+    for (at, settings) in (2..).zip(&all) {
+        prime(&loader, policy.as_ref(), settings, at);
+    }
+    let (full, spares) = (loader.shares().bytes, loader.spares());
+    let _first = all.swap_remove(0);
+    drop(all);
+    wait_until("only the first policy's", || (loader.preinitialized() == 1).then_some(())).unwrap();
+    wait_until("its spare alone", || (loader.spares() == spares - 3).then_some(())).unwrap();
+    assert_eq!(loader.shares().bytes - plain, (full - plain) / 4);
+}
+
+/// A pre-initialised module has a copy of the memory that its instances begin with, beside its code.
+#[test]
+fn the_memory_that_instances_begin_with_counts_as_that_of_guests() {
+    const PAGES: usize = 100;
+    let (loader, settings) = (world::loader(), settings("{}"));
+    let module = module(&format!("(drop (memory.grow (i32.const {})))", PAGES - 1), "");
+    let _policy = loader.load(&module).unwrap();
+    wait_for_spares(&loader, 1);
+    let before = loader.shares().bytes;
+    loader.preinitialize_now(&module, &settings).unwrap();
+    let more = loader.shares().bytes - before;
+    assert!(more >= PAGES << 16, "{more} bytes");
+}
+
+#[test]
+fn a_module_that_is_not_pre_initialised_says_why() {
+    let module = module("", "");
+    let loader = WasmLoader::new(EngineConfig { guest_memory: 128 << 10, ..EngineConfig::in_process() }).unwrap();
+    let _policy = loader.load(&module).unwrap();
+    let error = loader.preinitialize_now(&module, &settings("{}")).unwrap_err();
+    assert!(error.to_string().contains("too little of the memory of all guests is free"), "{error}");
+
+    let loader = world::loader();
+    let policy = loader.load(&module).unwrap();
+    let all: Vec<_> = (0..64).map(|at| settings(&at.to_string())).collect();
+    for settings in &all {
+        policy.filter(&ask(settings), &[0]).unwrap();
+    }
+    let error = loader.preinitialize_now(&module, &settings("{}")).unwrap_err();
+    assert!(error.to_string().contains("too many policies have this module"), "{error}");
 }
 
 /// Only memories and numbers are written into a module: a function that `validate` puts into a table would be lost, and
