@@ -37,7 +37,7 @@ pub(crate) struct WarmInstance {
 pub(crate) enum NotWarmed {
     /// No memory is free now.
     Full,
-    /// It took too long to read its settings, as may happen on a busy machine.
+    /// Its start or reading its settings took too long, as may happen on a busy machine.
     Late,
     /// Its start or its `validate` reads, logs, fails or exceeds the limits.
     NeedsItsCall,
@@ -117,6 +117,18 @@ impl GuestCall {
     }
 }
 
+// === impl NotWarmed ===
+
+impl NotWarmed {
+    fn of(error: &wasmtime::Error) -> Self {
+        match error.downcast_ref() {
+            Some(Stop::Full { .. }) => Self::Full,
+            Some(Stop::Deadline(_)) => Self::Late,
+            _ => Self::NeedsItsCall,
+        }
+    }
+}
+
 // === impl WarmInstance ===
 
 impl WarmInstance {
@@ -131,8 +143,8 @@ impl WarmInstance {
             Ok(instance) if store.data().limiter.denied().is_none() => {
                 Ok(Self { store, instance, module: Arc::clone(module) })
             }
-            Err(error) if is_full(&error) => Err(NotWarmed::Full),
-            _ => Err(NotWarmed::NeedsItsCall),
+            Err(error) => Err(NotWarmed::of(&error)),
+            Ok(_) => Err(NotWarmed::NeedsItsCall),
         }
     }
 
@@ -147,9 +159,8 @@ impl WarmInstance {
         store.data_mut().end();
         match answer {
             Ok(Ok(())) if store.data().limiter.denied().is_none() => Ok(self),
-            Err(error) if is_full(&error) => Err(NotWarmed::Full),
-            Err(error) if matches!(error.downcast_ref(), Some(Stop::Deadline(_))) => Err(NotWarmed::Late),
-            _ => Err(NotWarmed::NeedsItsCall),
+            Err(error) => Err(NotWarmed::of(&error)),
+            Ok(_) => Err(NotWarmed::NeedsItsCall),
         }
     }
 
@@ -203,10 +214,6 @@ impl Drop for SpentInstance {
         let _reserved = store.data_mut().limiter.take_reservation();
         drop(store);
     }
-}
-
-fn is_full(error: &wasmtime::Error) -> bool {
-    matches!(error.downcast_ref(), Some(Stop::Full { .. }))
 }
 
 fn fault(store: &mut Store<StoreData>, error: &wasmtime::Error, phase: Phase) -> Fault {

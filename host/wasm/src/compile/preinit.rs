@@ -96,7 +96,7 @@ fn engine() -> Result<Engine> {
 fn why(not_warmed: NotWarmed) -> Error {
     match not_warmed {
         NotWarmed::Full => format_err!("it needs too much memory"),
-        NotWarmed::Late => format_err!("its validate takes too long"),
+        NotWarmed::Late => format_err!("its start or its validate takes too long"),
         NotWarmed::NeedsItsCall => format_err!("its start or its validate needs more than its settings"),
     }
 }

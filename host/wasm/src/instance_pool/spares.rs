@@ -18,9 +18,9 @@ const MAX_SPARES: usize = 4;
 /// Maximum policies of one module that have primed spares: as many as there are spares of all modules.
 const MAX_PRIMED_POLICIES: usize = 64;
 
-/// Consecutive times that priming may take too long before it pauses, and the calls without an attempt from then on. A
-/// policy that never gets ready costs the thread that works for all policies 1 ms per call at most; a machine that was
-/// busy for a while costs the policy little.
+/// Consecutive times that creating an instance may take too long before it pauses, and the calls without an attempt from
+/// then on. A policy that never gets ready costs the thread that works for all policies at most 5 times its limit per
+/// 100 calls; a machine that was busy for a while costs the policy little.
 const MAX_LATE: u32 = 5;
 const PAUSE: u32 = 100;
 
