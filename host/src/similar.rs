@@ -33,7 +33,7 @@ pub(crate) fn hint(typed: &str, names: &[&str]) -> String {
     }
 }
 
-/// The number of letters by which two names differ, if it is small; 0 also where one contains the other.
+/// The number of bytes by which two names differ, if it is small; 0 also where one contains the other.
 fn distance(typed: &str, name: &str) -> Option<usize> {
     let at_most = MAX_DISTANCE.min(typed.len() / 2);
     if at_most == MAX_DISTANCE && (name.contains(typed) || typed.contains(name)) {

@@ -40,7 +40,7 @@ struct CheckedPolicy {
     is_ignored: bool,
     report: Result<CheckReport>,
     took: Duration,
-    /// Whether a note counts as a refusal.
+    /// Whether an ignored file, or a policy that was not called, counts as refused.
     is_strict: bool,
 }
 

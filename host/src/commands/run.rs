@@ -19,7 +19,7 @@ use report::RunReport;
 
 pub(super) fn run(RunArgs { nodes, explain, fine_scores, rows, ask: args }: &RunArgs) -> Result<ExitCode> {
     let (offline, pod) = OfflineGateway::open_for(args)?;
-    // Not before: a policy that is loaded is asked about sample nodes, too.
+    // Only from here on: the trial of each loaded policy logs lines about sample nodes.
     let _lines = GuestLines::start();
     check_nodes(&offline, nodes)?;
     let shown: BTreeSet<&str> = nodes.iter().map(String::as_str).collect();

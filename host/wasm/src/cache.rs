@@ -2,8 +2,8 @@
 //!
 //! These files are machine code that will run in this process, so the directory is a [`PrivateDir`].
 //!
-//! An entry is keyed by module, engine and lift version, and begins with the hash of its content; a corrupt one is
-//! replaced. The cache is bounded in entries and bytes; the least recently used entries are evicted. Pre-initialised
+//! An entry is keyed by module, engine and lift version, that of a pre-initialised module by its settings, too. It begins
+//! with the hash of its content; a corrupt one is replaced. The cache is bounded in entries and bytes; the least recently used entries are evicted. Pre-initialised
 //! modules have at most half of it, and give way to modules as they are: a start waits for those only. Other files in
 //! the directory are not touched.
 

@@ -18,17 +18,17 @@ use crate::{
     stop::{Stop, reason_too_long},
 };
 
-/// A linked component, instantiated for each call.
-pub(crate) struct GuestPolicy {
+/// A loaded module with its pool of instances. All policies whose modules have the same bytes share it.
+pub(crate) struct GuestModule {
     host: Arc<Host>,
     instance_pool: Arc<InstancePool>,
     verbs: Verbs,
     imports: Imports,
 }
 
-// === impl GuestPolicy ===
+// === impl GuestModule ===
 
-impl GuestPolicy {
+impl GuestModule {
     pub(crate) fn new(host: Arc<Host>, instance_pool: Arc<InstancePool>, verbs: Verbs, imports: Imports) -> Self {
         Self { host, instance_pool, verbs, imports }
     }
@@ -100,7 +100,7 @@ impl GuestPolicy {
     }
 }
 
-impl Policy for GuestPolicy {
+impl Policy for GuestModule {
     fn verbs(&self) -> Verbs {
         self.verbs
     }

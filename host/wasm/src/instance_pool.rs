@@ -85,18 +85,18 @@ impl InstancePool {
         let spare = if !self.can_prime() {
             plain.take(memory)
         } else if let Some(settings) = settings {
-            match primed.of(settings).filter(|primed| !primed.spares.is_given_up()) {
+            match primed.entry(settings).filter(|primed| !primed.spares.is_given_up()) {
                 Some(primed) => {
                     let spare = primed.spares.take(memory);
                     if let (None, Some(module)) = (&spare, primed.module_within(memory)) {
                         return InstanceSource::Module(module);
                     }
-                    spare.or_else(|| plain.pop(memory))
+                    spare.or_else(|| plain.take_without_growing(memory))
                 }
                 None => plain.take(memory),
             }
         } else {
-            plain.pop(memory)
+            plain.take_without_growing(memory)
         };
         spare.map_or_else(|| InstanceSource::Module(Arc::clone(&self.module)), InstanceSource::Spare)
     }
@@ -113,7 +113,7 @@ impl InstancePool {
     #[must_use]
     pub(crate) fn preinitialize(&self, settings: &Arc<str>, module: Preinitialized) -> bool {
         let mut state = self.state.lock();
-        let Some(primed) = state.primed.of(settings) else { return false };
+        let Some(primed) = state.primed.entry(settings) else { return false };
         primed.preinitialized = Some(module);
         let old = primed.spares.take_all();
         drop(state);
@@ -124,12 +124,12 @@ impl InstancePool {
     /// Creates the missing instances, as far as permits allow: those for the policy with these settings first.
     pub(crate) fn refill(&self, settings: Option<&Arc<str>>, permits: &PoolPermits, shares: &Arc<Shares>) {
         if let Some(settings) = settings.filter(|_| self.can_prime()) {
-            let preinitialized = self.state.lock().primed.of(settings).and_then(|primed| primed.module());
+            let preinitialized = self.state.lock().primed.entry(settings).and_then(|primed| primed.module());
             let create = || match &preinitialized {
                 Some(module) => WarmInstance::start(module, shares),
                 None => WarmInstance::start(&self.module, shares)?.prime(settings, PRIMING_TIME),
             };
-            self.fill(permits, |state| state.primed.of(settings).map(|primed| &mut primed.spares), create);
+            self.fill(permits, |state| state.primed.entry(settings).map(|primed| &mut primed.spares), create);
         }
         self.fill(permits, |state| Some(&mut state.plain), || WarmInstance::start(&self.module, shares));
     }
@@ -141,7 +141,7 @@ impl InstancePool {
         spares: impl Fn(&mut PoolState) -> Option<&mut Spares>,
         create: impl Fn() -> Result<WarmInstance, NotWarmed>,
     ) {
-        if spares(&mut self.state.lock()).is_none_or(Spares::pauses) {
+        if spares(&mut self.state.lock()).is_none_or(Spares::count_down_pause) {
             return;
         }
         while spares(&mut self.state.lock()).is_some_and(|spares| spares.lacks()) {

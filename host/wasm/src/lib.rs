@@ -1,7 +1,7 @@
 //! The policy host: loads, lifts, bounds and calls WebAssembly guests.
 //!
 //! ```text
-//!  bytes ──> cache, or a compile process: lift (a core module becomes a component), compile ──> link ──> GuestPolicy
+//!  bytes ──> cache, or a compile process: lift (a core module becomes a component), compile ──> link ──> GuestModule
 //!                                                                                                 │ each call:
 //!  View <── abi (every import is one Read) <── a fresh instance, in bounds of time and memory ────┘
 //! ```

@@ -29,7 +29,7 @@ use crate::{
     cache::{CacheKey, ModuleCache},
     compile::{self, Backend, CheckedComponent, CompileError, CompileJob},
     engine::{EngineConfig, EngineError, Host},
-    guest::GuestPolicy,
+    guest::GuestModule,
     instance_pool::InstancePool,
     lift::{self, ModuleKind},
     program,
@@ -47,8 +47,8 @@ struct Inner {
     backend: Backend,
     reporter: CompileReporter,
     cache: Option<ModuleCache>,
-    /// Loaded policies by digest: equal modules share their code.
-    loaded: Mutex<HashMap<[u8; 32], Weak<GuestPolicy>>>,
+    /// Loaded modules by digest: policies with equal modules share one.
+    loaded: Mutex<HashMap<[u8; 32], Weak<GuestModule>>>,
     /// Loads under way, by digest: several policies may name one module.
     loading: SingleFlight<[u8; 32], Result<Loaded, LoadError>>,
     failures: FailedModules,
@@ -61,8 +61,8 @@ const UNNAMED: &str = "a module";
 /// Time between two checks whether modules are being loaded.
 const BUSY_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// A policy, and whether its code came from the cache.
-type Loaded = (Arc<GuestPolicy>, bool);
+/// A module, and whether nothing had to be compiled for it.
+type Loaded = (Arc<GuestModule>, bool);
 
 // === impl WasmLoader ===
 
@@ -257,7 +257,7 @@ impl Inner {
         Ok((policy, from_cache))
     }
 
-    fn in_use(&self, digest: &[u8; 32]) -> Option<Arc<GuestPolicy>> {
+    fn in_use(&self, digest: &[u8; 32]) -> Option<Arc<GuestModule>> {
         self.loaded.lock().get(digest).and_then(Weak::upgrade)
     }
 
@@ -299,9 +299,9 @@ impl Inner {
         }
     }
 
-    fn policy(&self, CheckedComponent { module, verbs, imports }: CheckedComponent) -> GuestPolicy {
+    fn policy(&self, CheckedComponent { module, verbs, imports }: CheckedComponent) -> GuestModule {
         let instance_pool = Arc::new(InstancePool::new(module));
         self.host.pool_worker.prefill(&instance_pool);
-        GuestPolicy::new(Arc::clone(&self.host), instance_pool, verbs, imports)
+        GuestModule::new(Arc::clone(&self.host), instance_pool, verbs, imports)
     }
 }

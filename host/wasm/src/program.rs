@@ -14,16 +14,16 @@ use std::{sync::Arc, time::Instant};
 use plimsoll_core::{Ask, Fault, FaultKind, NodeSource, PROGRAM_VERBS, Policy, Program, Verbs, Verdict, View};
 use wasmtime::Error;
 
-use crate::{guest::GuestPolicy, stdio::ProgramStdio, stop::Stop, store::StoreData};
+use crate::{guest::GuestModule, stdio::ProgramStdio, stop::Stop, store::StoreData};
 
 /// A program, and the verbs that its sidecar names.
 struct ProgramPolicy {
-    program: Arc<GuestPolicy>,
+    program: Arc<GuestModule>,
     verbs: Verbs,
 }
 
 /// A loaded module as a policy; a program is asked to filter until a sidecar says otherwise.
-pub(crate) fn policy_of(guest: Arc<GuestPolicy>) -> Arc<dyn Policy> {
+pub(crate) fn policy_of(guest: Arc<GuestModule>) -> Arc<dyn Policy> {
     if !guest.exports().is_program() {
         return guest;
     }

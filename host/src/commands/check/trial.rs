@@ -105,7 +105,7 @@ impl Callee {
         verb: Verb,
         nodes: &[u32],
     ) -> Result<Vec<String>, Fault> {
-        // No spare has read a new text.
+        // Primed spares are found by the address of the settings, so a copy has none.
         let settings = Arc::from(&*self.settings);
         let fresh = Self { settings, ..self.clone() };
         fresh.texts(&fresh.ask(pod, cluster, sample::NODES), verb, nodes)

@@ -68,11 +68,11 @@ impl Spares {
         if self.instances.is_empty() && self.wanted > 0 {
             self.wanted = MAX_SPARES.min(self.wanted + 1);
         }
-        self.pop(memory)
+        self.take_without_growing(memory)
     }
 
-    /// The same, but wants no more.
-    pub(super) fn pop(&mut self, memory: usize) -> Option<WarmInstance> {
+    /// The same, but the target number stays.
+    pub(super) fn take_without_growing(&mut self, memory: usize) -> Option<WarmInstance> {
         self.instances.pop_if(|spare| spare.instance.fits(memory)).map(|spare| spare.instance)
     }
 
@@ -85,8 +85,8 @@ impl Spares {
         self.instances.len() < self.wanted
     }
 
-    /// Whether nothing is to be created after this call.
-    pub(super) fn pauses(&mut self) -> bool {
+    /// Counts a call; true if nothing is to be created after it, because of a pause.
+    pub(super) fn count_down_pause(&mut self) -> bool {
         let pauses = self.pause > 0;
         self.pause = self.pause.saturating_sub(1);
         pauses
@@ -143,8 +143,9 @@ impl PrimedSpares {
 // === impl PrimedByPolicy ===
 
 impl PrimedByPolicy {
-    /// The spares of the policy with these settings; none if too many policies have some.
-    pub(super) fn of(&mut self, settings: &Arc<str>) -> Option<&mut PrimedSpares> {
+    /// The spares of the policy with these settings, which are added if it has none yet; `None` if too many policies have
+    /// some.
+    pub(super) fn entry(&mut self, settings: &Arc<str>) -> Option<&mut PrimedSpares> {
         let at = match self.position(settings) {
             Some(at) => at,
             None => self.add(settings)?,

@@ -1,6 +1,6 @@
 //! Pre-initialises modules with the settings of their policies.
 //!
-//! A module with a language's runtime takes 0.1 to 0.4 ms to start and to read its settings. Instances of a
+//! A module with a language's runtime takes up to 0.5 ms to start and to read its settings. Instances of a
 //! pre-initialised one begin after both.
 
 use std::{
@@ -20,7 +20,7 @@ use crate::{
     compile::{self, Backend, CompileError, CompileJob},
     contract::RefusedError,
     engine::Host,
-    guest::GuestPolicy,
+    guest::GuestModule,
     instance::{NotWarmed, WarmInstance},
     instance_pool::Preinitialized,
     lift::{self, ModuleKind},
@@ -150,7 +150,7 @@ impl Toolchain<'_> {
     /// If its start or its `validate` needs more than the settings, or too little memory is free.
     pub(super) fn preinitialize(
         &self,
-        policy: &GuestPolicy,
+        policy: &GuestModule,
         module: &[u8],
         digest: &[u8; 32],
         settings: &Arc<str>,
