@@ -12,7 +12,7 @@ use super::{ALLOCATION, Entries, Owner, Pod, Quantities};
 /// Texts and maps by their contents: the pods of one deployment share labels, annotations and requests.
 ///
 /// Parts that no pod has any more are dropped by pruning. It comes once as many bytes were added as the last one left,
-/// and at least [`MIN_ADDED_BYTES`], so its cost per pod is constant.
+/// and at least 256 KiB, so its cost per pod is constant.
 #[derive(Debug, Default)]
 pub struct Pool {
     texts: Set<str>,
