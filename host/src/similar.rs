@@ -33,29 +33,18 @@ pub(crate) fn hint(typed: &str, names: &[&str]) -> String {
     }
 }
 
-/// The number of bytes by which two names differ, if it is small; 0 also where one contains the other.
+/// The number of letters by which two names differ, in any case, if it is small; 0 also where one contains the other.
 fn distance(typed: &str, name: &str) -> Option<usize> {
     let at_most = MAX_DISTANCE.min(typed.len() / 2);
     if at_most == MAX_DISTANCE && (name.contains(typed) || typed.contains(name)) {
         return Some(0);
     }
+    // A node's name is short, and what was typed may be long: its distance is not computed.
     if typed.len().abs_diff(name.len()) > at_most {
         return None;
     }
-    let mut row: Vec<usize> = (0..=name.len()).collect();
-    for (at, one) in typed.bytes().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], at + 1);
-        for (to, other) in name.bytes().enumerate() {
-            let changed = diagonal + usize::from(!one.eq_ignore_ascii_case(&other));
-            diagonal = row[to + 1];
-            row[to + 1] = changed.min(diagonal + 1).min(row[to] + 1);
-        }
-        // No later row has less.
-        if row.iter().all(|distance| *distance > at_most) {
-            return None;
-        }
-    }
-    row.last().copied().filter(|distance| *distance <= at_most)
+    let distance = strsim::levenshtein(&typed.to_ascii_lowercase(), name);
+    (distance <= at_most).then_some(distance)
 }
 
 #[cfg(test)]

@@ -228,3 +228,22 @@ fn fault(store: &mut Store<StoreData>, error: &wasmtime::Error, phase: Phase) ->
 pub(crate) fn busy(why: &str) -> Fault {
     Fault::new(FaultKind::Busy, why)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_start_may_be_tried_again_and_other_faults_may_not() {
+        let cases = [
+            (Stop::Deadline(WARM_START_TIME), NotWarmed::Late),
+            (Stop::Unasked, NotWarmed::NeedsItsCall),
+            (Stop::Exit(1), NotWarmed::NeedsItsCall),
+        ];
+        for (stop, expected) in cases {
+            let text = stop.to_string();
+            assert_eq!(NotWarmed::of(&wasmtime::Error::new(stop)), expected, "{text}");
+        }
+        assert_eq!(NotWarmed::of(&wasmtime::Error::msg("a trap")), NotWarmed::NeedsItsCall);
+    }
+}

@@ -102,7 +102,7 @@ impl InstancePool {
     }
 
     /// Whether the policy with these settings may have a pre-initialised module; false if the module has too many
-    /// policies.
+    /// policies. Those that are gone are dropped first.
     pub(crate) fn has_room_for(&self, settings: &Arc<str>) -> bool {
         self.drop_abandoned();
         self.state.lock().primed.has_room_for(settings)

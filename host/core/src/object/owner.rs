@@ -65,7 +65,7 @@ impl Owner {
     }
 
     /// Bytes of all texts.
-    pub(super) fn bytes(&self) -> usize {
+    pub(super) fn text_bytes(&self) -> usize {
         self.text.len()
     }
 }

@@ -62,7 +62,8 @@ pub(super) fn check(labels: &Entries, annotations: &Entries) -> Result<(), Objec
 
 /// Whether the texts that are kept beside them can be: the API server bounds neither the name of an owner nor its kind.
 pub(super) fn check_owner(owner: Option<&Owner>, priority_class: Option<&str>) -> Result<(), ObjectError> {
-    let sizes = [("an owner", owner.map_or(0, Owner::bytes)), ("a priority class", priority_class.map_or(0, str::len))];
+    let sizes =
+        [("an owner", owner.map_or(0, Owner::text_bytes)), ("a priority class", priority_class.map_or(0, str::len))];
     match sizes.into_iter().find(|(_, bytes)| *bytes > MAX_KEPT_BYTES) {
         Some((what, bytes)) => {
             let detail = format!("has {what} of {bytes} bytes; at most {MAX_KEPT_BYTES} are kept of a placed pod");

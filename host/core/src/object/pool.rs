@@ -117,7 +117,7 @@ impl Part for Quantities {
 
 impl Part for Owner {
     fn bytes(&self) -> usize {
-        size_of::<Self>() + self.bytes()
+        size_of::<Self>() + self.text_bytes()
     }
 }
 

@@ -150,7 +150,7 @@ impl Toolchain<'_> {
     /// If its start or its `validate` needs more than the settings, or too little memory is free.
     pub(super) fn preinitialize(
         &self,
-        policy: &GuestModule,
+        guest: &GuestModule,
         module: &[u8],
         digest: &[u8; 32],
         settings: &Arc<str>,
@@ -158,7 +158,7 @@ impl Toolchain<'_> {
         let shares = &self.host.shares;
         let full = |_| refused(FULL);
         // A compile takes seconds, so what can be known without it is checked first. The code is larger than its module.
-        if !policy.can_be_preinitialized_with(settings) {
+        if !guest.can_be_preinitialized_with(settings) {
             return Err(refused(TOO_MANY).into());
         }
         MemoryCharge::warm(shares).grow(module.len()).map_err(full)?;
@@ -173,7 +173,7 @@ impl Toolchain<'_> {
         // wasmtime keeps a copy of that memory without its zero pages, which instances map.
         charge.grow(memory).map_err(full)?;
         let module = Preinitialized::new(module, memory, charge, Arc::clone(self.count));
-        if policy.preinitialize(settings, module) { Ok(()) } else { Err(refused(TOO_MANY).into()) }
+        if guest.preinitialize(settings, module) { Ok(()) } else { Err(refused(TOO_MANY).into()) }
     }
 
     fn component(&self, module: &[u8], digest: &[u8; 32], settings: &str) -> Result<Component, CompileError> {
