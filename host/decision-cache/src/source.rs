@@ -86,11 +86,15 @@ impl<'s, S: Source> ColumnReader<'s, S> {
 
     /// The fingerprints of these rows.
     pub fn read_all(&self, rows: &[Row]) -> Vec<Fingerprint> {
-        let read = |(at, row): (usize, &Row)| {
-            let next = || rows[at + 1..].iter().copied();
-            self.column.peek(*row).unwrap_or_else(|| fill(&self.column, self.source, self.attribute, *row, next()))
-        };
+        let read = |(at, row): (usize, &Row)| self.column.peek(*row).unwrap_or_else(|| self.fill(&rows[at..]));
         rows.iter().enumerate().map(read).collect()
+    }
+
+    /// Reads the first of these rows. Apart from the loop above, which does no more than load in most calls.
+    #[cold]
+    #[inline(never)]
+    fn fill(&self, rows: &[Row]) -> Fingerprint {
+        fill(&self.column, self.source, self.attribute, rows[0], rows[1..].iter().copied())
     }
 }
 

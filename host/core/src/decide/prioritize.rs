@@ -1,9 +1,6 @@
 //! prioritize: how good is each node?
 
-use crate::{
-    Ask, Fault, Group, Member, Mode, Verb, View,
-    cache::{Evaluated, RowAnswers},
-};
+use crate::{Ask, Fault, Group, Member, Mode, Verb, View, cache::Evaluated};
 
 use super::{
     Caller, DecideError, RequestContext, ScoreScale,
@@ -50,8 +47,7 @@ pub(crate) fn prioritize(
         for member in members(Verb::Rank) {
             let rank = |ask: &Ask, _: &[u32]| member.policy.rank(ask);
             if let Some(scores) = caller.call_or_skip(member, Verb::Rank, all.clone(), rank)? {
-                let scores = Evaluated::ByRow(RowAnswers::plain(scores));
-                totals.add(member, None, &scores, &nodes).map_err(failed(member, Verb::Rank))?;
+                totals.add_ranks(member, &scores, &nodes).map_err(failed(member, Verb::Rank))?;
             }
         }
     }
@@ -102,6 +98,23 @@ impl Totals {
                     *total += weighted[*which as usize];
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Adds the ranks by a policy, one for each node.
+    ///
+    /// # Errors
+    /// [`uncovered`].
+    fn add_ranks(&mut self, member: &Member, ranks: &[u32], nodes: &FeasibleNodes) -> Result<(), Fault> {
+        if ranks.len() != nodes.node_count() {
+            return Err(uncovered());
+        }
+        let weight = u64::from(member.config.weight);
+        self.weights += weight;
+        self.by_node.resize(ranks.len(), 0);
+        for (total, rank) in self.by_node.iter_mut().zip(ranks) {
+            *total += weight * u64::from(*rank);
         }
         Ok(())
     }
