@@ -14,16 +14,18 @@ impl View {
         let keys = fingerprints_of_nodes(self, Read::Node(0, NodeRead::Label(label))).unwrap_or_default();
         let mut values = Vec::new();
         let mut known: HashMap<Fingerprint, u32, foldhash::fast::RandomState> = HashMap::default();
-        let mut group = |(node, key): (usize, Fingerprint)| {
-            *known.entry(key).or_insert_with(|| match self.label(node as u32, label) {
-                Some(value) => {
+        let mut groups = Vec::with_capacity(keys.len());
+        for (node, key) in keys.into_iter().enumerate() {
+            let group = known.get(&key).copied().unwrap_or_else(|| {
+                let group = self.label(node as u32, label).map_or(u32::MAX, |value| {
                     values.push(value);
                     values.len() as u32 - 1
-                }
-                None => u32::MAX,
-            })
-        };
-        let mut groups: Vec<u32> = keys.into_iter().enumerate().map(&mut group).collect();
+                });
+                known.insert(key, group);
+                group
+            });
+            groups.push(group);
+        }
         // Only now it is known how many values there are.
         let none = values.len() as u32;
         for group in &mut groups {
