@@ -1,4 +1,4 @@
-//! Classes of rows by several functions at once: one lookup per row, however many functions there are.
+//! Row classes by several functions at once: one lookup per row, however many functions there are.
 
 use std::sync::{
     Arc, Weak,
@@ -34,7 +34,7 @@ const STRIDE: usize = 64;
 pub struct CombinedClasses {
     columns: Box<[Arc<RowClassColumn>]>,
     by_row: Box<[u32]>,
-    /// Of each combined class, the class of rows by each of the columns.
+    /// Of each combined class, the row class by each of the columns.
     tuples: TupleInterner<u32>,
 }
 
@@ -71,7 +71,7 @@ impl CombinedClasses {
         self.tuples.len()
     }
 
-    /// The class of rows by each function that a combined class stands for.
+    /// The row class by each function that a combined class stands for.
     #[inline]
     pub fn row_classes(&self, combined: usize) -> &[u32] {
         self.tuples.tuple(combined, self.columns.len())

@@ -45,9 +45,9 @@ impl<S: Source, A: Answer> Edge<S, A> {
         Self { value, next, used: AtomicU64::new(tick()) }
     }
 
-    /// Where it leads. Marks it as used.
+    /// Marks it as used, and returns where it leads.
     #[inline]
-    pub(crate) fn follow(&self, now: u64) -> &Next<S, A> {
+    pub(crate) fn touch(&self, now: u64) -> &Next<S, A> {
         self.used.store(now, Ordering::Relaxed);
         &self.next
     }

@@ -66,7 +66,7 @@ pub struct ReadLine {
 impl Recording {
     /// A recording for the decision cache.
     pub(crate) fn of(log: &SharedLog<Attribute>) -> Self {
-        Self { log: log.clone(), ..Self::default() }
+        Self { log: Arc::clone(log), ..Self::default() }
     }
 
     /// A recording that keeps every read with its value, for people.

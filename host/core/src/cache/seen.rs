@@ -42,7 +42,7 @@ impl SeenValues {
     pub(crate) fn of(recording: &Recording, view: &View) -> Self {
         let log = recording.log();
         let value = |attribute: &Attribute| (attribute.clone(), attribute.fingerprint(view, NODE));
-        let completeness = match (log.is_cut(), log.is_uncacheable()) {
+        let completeness = match (log.has_lost_reads(), log.is_uncacheable()) {
             (true, _) => Completeness::TooMany,
             (false, true) => Completeness::OfNode,
             (false, false) => Completeness::All,
