@@ -23,7 +23,7 @@ const SLACK_COMBINED_CLASSES: usize = 64;
 /// Functions whose classes were too many are combined again after this many requests.
 const RETRY_AFTER: u32 = 4_096;
 
-/// At most 16 lists of functions are kept: which functions are asked depends on the subject.
+/// Lists of functions that are kept: which functions are asked depends on the subject.
 const MAX_COMBINED_LISTS: usize = 16;
 
 /// Columns are compared by this many rows at once.
