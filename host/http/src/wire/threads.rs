@@ -1,4 +1,4 @@
-//! Runs short work on the async threads, where two thread switches would cost as much as the work.
+//! The threads that decisions run on, and the way in which they may block there.
 
 use plimsoll_core::Blocking;
 use tokio::{
@@ -6,20 +6,32 @@ use tokio::{
     task::{JoinHandle, block_in_place, spawn_blocking},
 };
 
+/// The threads that a decision runs on. It is a task of its own, so that closing its connection does not cancel it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Threads {
+    /// The connections' own, for short work: two thread switches would cost as much. Where there is only one such
+    /// thread, as `Blocking`.
+    Async,
+    /// Those for work that takes long.
+    Blocking,
+}
+
 /// The way in which a gateway calls guests within this runtime: the thread's other tasks go to another thread first. On
 /// a thread that has no tasks, nothing is to be done.
 pub(super) fn blocking() -> Blocking {
-    // A current-thread runtime has no other thread: see `spawn`.
     if is_single() { Blocking::default() } else { Blocking::new(|work| block_in_place(work)) }
 }
 
-/// Spawns a decision as a task of its own, so that closing its connection does not cancel it.
-///
-/// It may block its thread while it reads a short request.
-pub(super) fn spawn<T: Send + 'static>(decide: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
-    if is_single() { spawn_blocking(decide) } else { tokio::spawn(async { decide() }) }
-}
-
+/// Whether the runtime has no other thread that could take over the tasks of this one.
 fn is_single() -> bool {
     Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread
+}
+
+// === impl Threads ===
+
+impl Threads {
+    /// Runs a decision on these threads.
+    pub(super) fn spawn<T: Send + 'static>(self, decide: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+        if self == Self::Async && !is_single() { tokio::spawn(async { decide() }) } else { spawn_blocking(decide) }
+    }
 }
