@@ -54,14 +54,17 @@ pub enum Evaluated<T, A> {
     ByRow(RowAnswers<T, A>),
 }
 
+/// The answers of an evaluation, and its insert for the cache; `None` if nothing was evaluated.
+type Finished<S, A> = (Evaluated<<S as Source>::Attribute, A>, Option<Update<S, A>>);
+
 // === impl Evaluation ===
 
 impl<S: Source, A: Answer> Evaluation<S, A> {
     /// Evaluates the misses of a lookup of these rows in this source.
     pub fn of_rows(lookup: Lookup<S::Attribute, A>, source: S, rows: Arc<[Row]>) -> Self {
         let Lookup { class, numbers, row_classes, .. } = lookup;
-        let missed = |(at, number): (usize, &u32)| (*number == MISS).then_some(at as u32);
-        let misses = numbers.iter().enumerate().filter_map(missed).collect();
+        let without_answer = |(at, number): (usize, &u32)| (*number == MISS).then_some(at as u32);
+        let misses = numbers.iter().enumerate().filter_map(without_answer).collect();
         let speculation = row_classes.and_then(|row_classes| {
             let column = row_classes.column_if_built_before(&source)?;
             Some(Speculation::new(row_classes, column))
@@ -155,7 +158,7 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
     }
 
     /// The answers, and the insert for the cache.
-    pub fn finish(self) -> (Evaluated<S::Attribute, A>, Option<Update<S, A>>) {
+    pub fn finish(self) -> Finished<S, A> {
         let first_local = self.number(0);
         let log = self.log.lock();
         let CallTrie { trie, attributes, has_conflict, speculation, .. } = self.call;
