@@ -7,8 +7,8 @@ use crate::{
     paths::{Paths, Witness, witnesses},
     row_classes::{RecentRowClasses, RowClassColumn, RowClasses},
     source::Source,
-    subject_class::{Answer, AnswerTable, MISS, SubjectClass},
-    trie::Trie,
+    subject_class::{AnswerTable, MISS, SubjectClass},
+    trie::{Answer, Trie},
 };
 
 /// Answers by row: a number for each, and the answers that the numbers stand for.

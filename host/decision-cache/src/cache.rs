@@ -8,17 +8,9 @@ use std::{
 use parking_lot::Mutex;
 
 use crate::{
-    answers::RowClassAnswers,
-    attribute::Row,
-    decision_tree::DecisionTree,
-    disabled::Disabled,
-    evict::Evict,
-    lookup::Lookup,
-    paths::Paths,
-    row_classes::RecentRowClasses,
-    source::Source,
-    subject_class::{Answer, SubjectClass},
-    subject_tree::SubjectTree,
+    answers::RowClassAnswers, attribute::Row, decision_tree::DecisionTree, disabled::Disabled, evict::Evict,
+    lookup::Lookup, paths::Paths, row_classes::RecentRowClasses, source::Source, subject_class::SubjectClass,
+    subject_tree::SubjectTree, trie::Answer,
 };
 
 /// The answers of one function, by the values that it read.

@@ -12,7 +12,7 @@ use crate::{
     attribute::{Attribute, Row},
     interner::TupleInterner,
     row_classes::{RowClassColumn, RowClasses},
-    subject_class::Answer,
+    trie::Answer,
 };
 
 /// With fewer rows per combined class, separate lookups are as fast. `SLACK_COMBINED_CLASSES` more are allowed, so that

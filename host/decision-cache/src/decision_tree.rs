@@ -8,8 +8,8 @@ use crate::{
     fingerprint::Fingerprint,
     paths::Paths,
     source::Source,
-    subject_class::{Answer, SubjectClass},
-    trie::Trie,
+    subject_class::SubjectClass,
+    trie::{Answer, Trie},
 };
 
 /// The next read with its branches, or an answer.

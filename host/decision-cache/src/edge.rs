@@ -6,11 +6,8 @@ use std::sync::{
 };
 
 use crate::{
-    attribute::HeapSize,
-    clock::tick,
-    fingerprint::Fingerprint,
-    source::Source,
-    subject_class::{Answer, SubjectClass},
+    attribute::HeapSize, clock::tick, fingerprint::Fingerprint, source::Source, subject_class::SubjectClass,
+    trie::Answer,
 };
 
 /// The number of a node, and the value of its attribute.

@@ -20,7 +20,8 @@ use crate::{
     paths::Paths,
     read_log::SharedLog,
     source::Source,
-    subject_class::{Answer, MISS, SubjectClass},
+    subject_class::{MISS, SubjectClass},
+    trie::Answer,
 };
 
 /// Evaluates the function for the misses of a lookup, one row after another.

@@ -197,4 +197,4 @@ pub use lookup::Lookup;
 pub use paths::Witness;
 pub use read_log::{ReadLog, SharedLog};
 pub use source::{ColumnReader, Source};
-pub use subject_class::Answer;
+pub use trie::Answer;

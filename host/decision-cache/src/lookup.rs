@@ -7,7 +7,8 @@ use crate::{
     attribute::{Attribute, Row},
     row_classes::{RecentRowClasses, RowClasses},
     source::Source,
-    subject_class::{Answer, MISS, SubjectClass},
+    subject_class::{MISS, SubjectClass},
+    trie::Answer,
 };
 
 /// The hits and misses of one lookup, by position among the rows that were asked for.

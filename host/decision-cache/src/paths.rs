@@ -6,8 +6,7 @@ use crate::{
     attribute::{Attribute, AttributeList, Row},
     fingerprint::Fingerprint,
     source::{Reader, Source},
-    subject_class::Answer,
-    trie::Trie,
+    trie::{Answer, Trie},
 };
 
 /// A trie, with the attributes that its numbers stand for and those of its subjects: of a subject class, or of one

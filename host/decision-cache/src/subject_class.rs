@@ -13,7 +13,7 @@ use crate::{
     paths::Paths,
     row_classes::{RecentRowClasses, RowClassColumn, RowClasses},
     source::{MAX_WIDTH, Reader, Source},
-    trie::{Conflict, Trie},
+    trie::{Answer, Conflict, Trie},
 };
 
 /// Stands for a missing answer.
@@ -28,11 +28,6 @@ const MAX_SNAPSHOT_VALUES: usize = 64;
 
 /// Stale values are dropped once a step has more than `2 * rows + SLACK_EDGES` values.
 const SLACK_EDGES: usize = 64;
-
-/// An answer that can be cached.
-pub trait Answer: HeapSize + Clone + PartialEq + Send + Sync + 'static {}
-
-impl<A: HeapSize + Clone + PartialEq + Send + Sync + 'static> Answer for A {}
 
 /// The answers about the subjects of one class.
 #[derive(Debug)]

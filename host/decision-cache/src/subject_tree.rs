@@ -18,7 +18,7 @@ use crate::{
     edge::{Edge, EdgeKey, Next, Node, SubjectClassOf},
     read_log::MAX_SUBJECT_ATTRIBUTES,
     source::Source,
-    subject_class::Answer,
+    trie::Answer,
 };
 
 /// Edges are in `FANOUT` branches of `FANOUT` shards. A write copies the list of branches, and one or two branches with

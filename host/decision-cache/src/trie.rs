@@ -2,13 +2,18 @@
 
 use hashbrown::{HashMap, HashSet};
 
-use crate::fingerprint::Fingerprint;
+use crate::{attribute::HeapSize, fingerprint::Fingerprint};
 
 /// At most this many edges are searched linearly.
 const MAX_SEARCHED_EDGES: usize = 6;
 
 /// A new answer is compared with this many of the last ones, so that equal ones are kept once.
 const LAST_ANSWERS: usize = 8;
+
+/// An answer that can be cached.
+pub trait Answer: HeapSize + Clone + PartialEq + Send + Sync + 'static {}
+
+impl<A: HeapSize + Clone + PartialEq + Send + Sync + 'static> Answer for A {}
 
 /// Answers by the reads on the path to them. Attributes are numbers that the owner gives.
 #[derive(Debug, Clone)]

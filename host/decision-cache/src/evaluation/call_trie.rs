@@ -7,8 +7,8 @@ use crate::{
     fingerprint::Fingerprint,
     row_classes::{RowClassColumn, RowClasses},
     source::{Reader, Source},
-    subject_class::{Answer, MISS},
-    trie::Trie,
+    subject_class::MISS,
+    trie::{Answer, Trie},
 };
 
 /// The paths of one call. All answers are by their local numbers.
