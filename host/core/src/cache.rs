@@ -1,6 +1,5 @@
 //! Answers of policies in the decision cache of [`plimsoll_decision_cache`]: pods are its subjects, the nodes
-//! of a [`Cluster`] its rows. What the cache calls a subject class is a pod class here, and a row class is a node
-//! class.
+//! of a [`Cluster`] its rows. A pod class is a subject class of the cache, and a node class is one of its row classes.
 //!
 //! ```text
 //!  Member ── DecisionCache ──> AnswerCache<Verdict>, AnswerCache<u32>     (one for each verb)
