@@ -84,8 +84,8 @@ impl Announced {
         self.pods.len() < before
     }
 
-    /// The cluster with the announced pods; none if there are none. A pod that has a place in the cluster is announced
-    /// no more: from then on its reservation, or the watch, decides where it is.
+    /// The cluster with the announced pods; `None` if there are none. A pod that has a place in the cluster is no longer
+    /// announced: from then on its reservation, or the watch, decides where it is.
     pub(crate) fn cluster(&mut self) -> Option<Cluster> {
         let base = self.base.as_ref()?;
         self.pods.retain(|own| !has_place(base, &own.pod));

@@ -129,7 +129,7 @@ impl BindCalls {
 
     /// Waits for the bind calls of the other pods that this sender was told about; none if none is expected.
     ///
-    /// One that does not come in time is expected no more, so nothing is waited for twice.
+    /// One that does not come in time is no longer expected, so nothing is waited for twice.
     pub(crate) fn wait(&self, sender: Sender, uid: &str, blocking: Blocking) -> Option<BindCallWait> {
         let table = self.table.lock();
         let until = table.decisions;
@@ -158,11 +158,11 @@ impl BindCalls {
     /// The pod of a bind call, as its sender's own request showed it, or else another's: replicas forward bind calls.
     pub(crate) fn find(&self, sender: Sender, query: &BindQuery<'_>) -> Option<Arc<Pod>> {
         let table = self.table.lock();
-        let own = table.senders.iter().filter(|own| own.sender == sender);
-        let others = table.senders.iter().rev().filter(|own| own.sender != sender);
-        let pod = own.chain(others).find_map(|of| of.pods.iter().find(|own| own.pod.uid() == query.uid))?;
-        let is_named = pod.pod.name() == query.name && pod.pod.namespace() == query.namespace;
-        is_named.then(|| Arc::clone(&pod.pod))
+        let own = table.senders.iter().filter(|known| known.sender == sender);
+        let others = table.senders.iter().rev().filter(|known| known.sender != sender);
+        let decided = own.chain(others).flat_map(|sender| &sender.pods);
+        let pod = decided.map(|decided| &decided.pod).find(|pod| pod.uid() == query.uid)?;
+        (pod.name() == query.name && pod.namespace() == query.namespace).then(|| Arc::clone(pod))
     }
 
     /// The bind call of the pod has come: those who wait for it go on.
@@ -194,7 +194,8 @@ impl Table {
         self.senders.last_mut().unwrap_or_else(|| unreachable!("a sender that was added"))
     }
 
-    /// The pods of a sender that were decided up to number `until` and whose bind calls are still expected, except `uid`.
+    /// The pods of a sender that were decided up to number `until` and whose bind calls are still expected, except
+    /// `uid`.
     fn expected(&self, sender: Sender, uid: &str, until: u64) -> impl Iterator<Item = &DecidedPod> {
         let own = self.senders.iter().filter(move |own| own.sender == sender);
         let is_expected = move |own: &&DecidedPod| own.is_expected && own.number <= until && own.pod.uid() != uid;
@@ -205,7 +206,7 @@ impl Table {
         self.expected(sender, uid, until).next().is_some()
     }
 
-    /// Expects these calls no more, and returns their number.
+    /// No longer expects these calls, and returns their number.
     fn give_up(&mut self, sender: Sender, uid: &str, until: u64) -> usize {
         let missed: Vec<u64> = self.expected(sender, uid, until).map(|pod| pod.number).collect();
         for OfSender { pods, groups, .. } in &mut self.senders {

@@ -1,5 +1,5 @@
 //! Answers of policies in the decision cache of [`plimsoll_decision_cache`]: pods are its subjects, the nodes
-//! of a [`Cluster`] its rows.
+//! of a [`Cluster`] its rows. A pod class is a subject class of the cache, and a node class is one of its row classes.
 //!
 //! ```text
 //!  Member ── DecisionCache ──> AnswerCache<Verdict>, AnswerCache<u32>     (one for each verb)
@@ -28,11 +28,11 @@ pub(crate) use self::{
     seen::{Change, SeenValues},
     source::{ViewSource, fingerprints_of_nodes},
 };
-use plimsoll_decision_cache::{Evict, HeapSize};
+use std::{fmt::Debug, sync::Arc};
 
-use std::sync::Arc;
+use plimsoll_decision_cache::{Answer, Evict, HeapSize};
 
-use crate::{Ask, Cluster, Fault, NodeSource, Policy, Verb, Verdict};
+use crate::{Ask, Cluster, Fault, NodeSource, Policy, Verb, Verdict, answer::VerbAnswer};
 
 pub(crate) type AnswerCache<A> = plimsoll_decision_cache::AnswerCache<ViewSource, A>;
 pub(crate) type RowAnswers<A> = plimsoll_decision_cache::RowAnswers<Attribute, A>;
@@ -50,7 +50,7 @@ pub struct DecisionCache {
 }
 
 /// An answer that is cached, and the verb that it answers.
-pub(crate) trait CachedAnswer: HeapSize + Clone + PartialEq + Send + Sync + 'static {
+pub(crate) trait CachedAnswer: Answer + VerbAnswer + Debug {
     /// A policy's answers of this type.
     fn cache(cache: &DecisionCache) -> &AnswerCache<Self>;
     /// Asks the policy about one node after another.

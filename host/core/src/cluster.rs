@@ -207,7 +207,7 @@ impl Cluster {
     /// Takes over columns and totals from the snapshot before this one; call it before this one is used.
     pub(crate) fn follow(&self, before: &Self) {
         let changed = || changed((&before.slots, before.facts()), (&self.slots, self.facts()));
-        self.columns.follow(&before.columns, changed);
+        self.columns.inherit_from(&before.columns, changed);
         self.tallies.follow(&before.tallies, [before.population(), self.population()]);
     }
 

@@ -116,8 +116,12 @@ impl Gateway {
     /// If the request makes no sense, or a policy failed whose faults fail the decision.
     pub fn filter(&self, group: &str, query: &Query<'_>) -> Result<(FilterOutcome, PostReplyWork), DecideError> {
         self.check_staleness(query.received)?;
-        let (name, (group, expects_binds)) = (group, self.group_and_binds(group)?);
-        let reads_pods = expects_binds && self.await_bind_calls(name, &group, query);
+        let name = group;
+        let (group, expects_binds) = self.group_and_binds(name)?;
+        let reads_pods = expects_binds && group.reads_pods(&query.pod);
+        if reads_pods {
+            self.await_bind_calls(name, query);
+        }
         let cluster = self.cluster();
         let context = match cluster.as_ref().filter(|_| reads_pods) {
             Some(newest) => self.context(&query.of_cluster(newest), Some(newest))?,
@@ -146,7 +150,8 @@ impl Gateway {
         query: &Query<'_>,
     ) -> Result<(PrioritizeOutcome, PostReplyWork), DecideError> {
         self.check_staleness(query.received)?;
-        let (name, (group, expects_binds)) = (group, self.group_and_binds(group)?);
+        let name = group;
+        let (group, expects_binds) = self.group_and_binds(name)?;
         let context = self.context(query, self.cluster().as_ref())?;
         let (outcome, mut after) =
             self.decide(query.received, |caller| decide::prioritize(caller, &group, &context, scale))?;

@@ -12,12 +12,13 @@ pub(crate) use self::node_source::{NodeList, ViewedNodes};
 use crate::{BindAnswer, Fault, FaultKind, Origin, Preemption, Verb, Verbs, Verdict, View, read::COUNTING};
 
 crate::words! {
-    /// The one that waits for a call's answer. It decides the call's share where there is not enough for all.
+    /// Whether a decision waits for the answer of a call, which decides the call's share where there is not enough for
+    /// all.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub enum CallClass {
-        /// A decision.
+        /// One does.
         Decision = "decision",
-        /// No decision: shadow mode, rechecks, explanations, tables, and the calls as a policy is loaded.
+        /// None does: shadow mode, rechecks, explanations, tables, and the calls as a policy is loaded.
         Background = "background",
     }
 }
@@ -42,18 +43,19 @@ pub struct Ask {
     pub view: Arc<View>,
     /// Time and memory of this call.
     pub limits: Limits,
-    /// The one that waits for the answer.
+    /// Whether a decision waits for the answer.
     pub class: CallClass,
     /// The request or event that the call belongs to, for its log lines.
     pub origin: Origin,
-    /// The instance is asked `validate` first: to compare answers, as any call may get one that was.
+    /// Whether the instance is asked `validate` first: where answers are compared, since any call may get an instance
+    /// that was.
     pub after_validate: bool,
 }
 
 /// A loaded policy module. Each call runs in a fresh instance and holds nothing from earlier calls.
 ///
-/// Several members of a roster may share one: settings come with the [`View`], bounds with the [`Ask`]. A verb without a
-/// method of its own is one that the policy lacks: a policy around another one must pass on every method.
+/// Several members of a roster may share one: settings come with the [`View`], bounds with the [`Ask`]. A verb without
+/// a method of its own is one that the policy lacks: a policy around another one must pass on every method.
 pub trait Policy: Send + Sync {
     /// The verbs that the module exports.
     fn verbs(&self) -> Verbs;
@@ -63,13 +65,14 @@ pub trait Policy: Send + Sync {
         &[]
     }
 
-    /// Whether its filter may read values that change when a pod is bound: the pods on nodes, their requests, counts of the
-    /// cluster.
+    /// Whether its filter may read values that change when a pod is bound: the pods on nodes, their requests, counts of
+    /// the cluster.
     fn may_read_pods(&self) -> bool {
         self.imports().iter().any(|import| COUNTING.contains(&import.as_str()))
     }
 
-    /// The policy as its module is, where this one stands before it; see [`crate::redacting`] and [`crate::not_counting`].
+    /// The policy as its module is, where this one stands before it; see [`crate::redacting`] and
+    /// [`crate::not_counting`].
     fn undecorated(&self) -> Option<Arc<dyn Policy>> {
         None
     }
@@ -136,7 +139,8 @@ pub trait Policy: Send + Sync {
 
 /// A program that gets the pod and all nodes on standard input, and answers about all of them at once.
 ///
-/// Its module does not say which verbs it answers, so its sidecar does. Each answer depends on all nodes: none is cached.
+/// Its module does not say which verbs it answers, so its sidecar does. Each answer depends on all nodes: none is
+/// cached.
 pub trait Program {
     /// The policy that answers these verbs.
     fn answering(&self, verbs: Verbs) -> Arc<dyn Policy>;

@@ -35,8 +35,8 @@ pub struct View {
     cluster: Arc<Cluster>,
     /// Answers the reads about the whole cluster.
     whole: WholeCluster,
-    /// The slot of each node of the request.
-    nodes: Arc<[u32]>,
+    /// The slot of each node of the view.
+    slots: Arc<[u32]>,
     settings: Arc<str>,
     /// The limit of the policy's reads of the whole cluster; none where it is not a policy that reads.
     shapes: Option<Arc<ShapeLimit>>,
@@ -60,7 +60,7 @@ pub struct View {
 
 impl View {
     /// A view of nodes, given by their slots in the cluster, which also answers the reads about the whole cluster.
-    pub fn new(pod: Arc<Pod>, cluster: Arc<Cluster>, nodes: Arc<[u32]>, now: u64) -> Self {
+    pub fn new(pod: Arc<Pod>, cluster: Arc<Cluster>, slots: Arc<[u32]>, now: u64) -> Self {
         let (candidates, gone) = (Arc::default(), Arc::default());
         let (settings, whole) = (Arc::from("null"), WholeCluster::of(Some(Arc::clone(&cluster))));
         let (shapes, facts, fact_access, asked_about, recording) = (None, None, None, None, None);
@@ -68,7 +68,7 @@ impl View {
             pod,
             cluster,
             whole,
-            nodes,
+            slots,
             settings,
             shapes,
             facts,
@@ -185,7 +185,7 @@ impl View {
 
     /// The slot of each node of the view.
     pub(crate) fn slots(&self) -> &Arc<[u32]> {
-        &self.nodes
+        &self.slots
     }
 
     /// The values that policies read, by slot.
@@ -195,13 +195,13 @@ impl View {
 
     /// A view of every node of the cluster: each has the number of its slot.
     pub(crate) fn of_all_slots(&self) -> Self {
-        Self { nodes: Arc::clone(self.cluster.all_slots()), recording: None, ..self.clone() }
+        Self { slots: Arc::clone(self.cluster.all_slots()), recording: None, ..self.clone() }
     }
 
     /// The same view of some of its nodes only, given by their slots and how many they are.
     pub(crate) fn of_some(&self, slots: impl Iterator<Item = u32>, count: usize) -> Self {
-        let nodes = if count == self.nodes.len() { Arc::clone(&self.nodes) } else { slots.collect() };
-        Self { nodes, ..self.clone() }
+        let slots = if count == self.slots.len() { Arc::clone(&self.slots) } else { slots.collect() };
+        Self { slots, ..self.clone() }
     }
 
     /// The records of these nodes and their pods.
@@ -219,7 +219,7 @@ impl View {
         self.slot(node).ok()?.placed.as_ref().map(|placed| placed.stamp())
     }
 
-    /// The parts of the first node that are other records than in another view, or of which other pods are gone.
+    /// The parts in which the first node differs between the two views.
     pub(crate) fn differing_parts(&self, other: &Self) -> Parts {
         let part = |is_same: bool, part| if is_same { Parts::NONE } else { part };
         let is_same_node = self.node_stamp(0).is_some() && self.node_stamp(0) == other.node_stamp(0);
@@ -237,7 +237,7 @@ impl View {
 
     /// The number of nodes in the view.
     pub fn node_count(&self) -> usize {
-        self.nodes.len()
+        self.slots.len()
     }
 
     /// The number of pods placed on a node of the view; 0 where there is no such node.
@@ -279,8 +279,8 @@ impl View {
     }
 
     fn slot(&self, node: u32) -> Result<&Slot, ReadError> {
-        let slot = self.nodes.get(node as usize).and_then(|slot| self.cluster.slots().get(*slot as usize));
-        slot.ok_or(ReadError::Missing { what: "node", index: node, count: self.nodes.len() })
+        let slot = self.slots.get(node as usize).and_then(|slot| self.cluster.slots().get(*slot as usize));
+        slot.ok_or(ReadError::Missing { what: "node", index: node, count: self.slots.len() })
     }
 
     fn candidate(&self, candidate: u32) -> Result<&Candidate, ReadError> {

@@ -1,14 +1,14 @@
-//! The answers of one request: a number for each row or each class of rows, and the answers that the numbers stand for.
+//! The answers of one request: a number for each row or each row class, and the answers that the numbers stand for.
 
 use std::sync::Arc;
 
 use crate::{
-    attribute::{Attribute, AttributeList, Row},
+    attribute::{Attribute, Row},
+    paths::{Paths, Witness, witnesses},
     row_classes::{RecentRowClasses, RowClassColumn, RowClasses},
     source::Source,
-    subject_class::{Answer, AnswerTable, MISS, SubjectClass},
-    trie::Trie,
-    witness::{self, KnownPaths, Witness},
+    subject_class::{AnswerTable, MISS, SubjectClass},
+    trie::{Answer, Trie},
 };
 
 /// Answers by row: a number for each, and the answers that the numbers stand for.
@@ -19,7 +19,7 @@ pub struct RowAnswers<T, A> {
     pub(crate) numbers: Vec<u32>,
 }
 
-/// Answers about one subject by class of rows.
+/// Answers about one subject by row class.
 ///
 /// A subject that is new has no answers yet. Its rows are in the classes by which the subject before it was answered:
 /// an [`Evaluation`](crate::Evaluation) finds out whether this subject's answers follow from them too.
@@ -30,7 +30,7 @@ pub struct RowClassAnswers<T, A> {
     pub(crate) row_classes: Arc<RowClasses<T>>,
     pub(crate) column: Arc<RowClassColumn>,
     pub(crate) numbered: NumberedAnswers<T, A>,
-    /// The numbers of the answers that a call has added to the table, by class of rows.
+    /// The numbers of the answers that a call has added to the table, by row class.
     pub(crate) added: Vec<u32>,
 }
 
@@ -39,17 +39,7 @@ pub struct RowClassAnswers<T, A> {
 #[derive(Debug, Clone)]
 pub(crate) struct NumberedAnswers<T, A> {
     pub(crate) class: Option<Arc<SubjectClass<T, A>>>,
-    pub(crate) local: Arc<LocalAnswers<T, A>>,
-}
-
-/// The answers of one call, and their reads.
-#[derive(Debug)]
-pub(crate) struct LocalAnswers<T, A> {
-    pub(crate) trie: Trie<A>,
-    /// The attributes that the trie's numbers stand for.
-    pub(crate) attributes: AttributeList<T>,
-    /// The attributes of the subject that were read.
-    pub(crate) subject_attributes: Vec<T>,
+    pub(crate) local: Arc<Paths<T, A>>,
 }
 
 // === impl RowAnswers ===
@@ -58,7 +48,7 @@ impl<T, A: Answer> RowAnswers<T, A> {
     /// These answers, one for each row.
     pub fn plain(answers: Vec<A>) -> Self {
         let numbers = (0..answers.len() as u32).collect();
-        let local = LocalAnswers { trie: Trie::of_answers(answers), ..LocalAnswers::default() };
+        let local = Paths { trie: Trie::of_answers(answers), ..Paths::default() };
         Self { numbered: NumberedAnswers { class: None, local: Arc::new(local) }, numbers }
     }
 
@@ -122,12 +112,12 @@ impl<T: Attribute, A: Answer> RowClassAnswers<T, A> {
     /// For a subject that is new; `None` if no subject before it was answered by a table.
     pub(crate) fn likely(recent: &RecentRowClasses<T>, source: &impl Source<Attribute = T>) -> Option<Self> {
         let row_classes = recent.latest()?;
-        let column = row_classes.likely_column(source)?;
+        let column = row_classes.column_if_built_before(source)?;
         let numbered = NumberedAnswers { class: None, local: Arc::default() };
         Some(Self { table: None, row_classes, column, numbered, added: Vec::new() })
     }
 
-    /// The number of the answer about a class of rows, if it is known.
+    /// The number of the answer about a row class, if it is known.
     #[inline]
     pub fn number_of(&self, row_class: u32) -> Option<u32> {
         let number = |numbers: &[u32]| numbers.get(row_class as usize).copied().filter(|number| *number != MISS);
@@ -146,7 +136,7 @@ impl<T: Attribute, A: Answer> RowClassAnswers<T, A> {
         self.answer(self.number_of(self.column.by_row[row as usize])?)
     }
 
-    /// The positions of rows to evaluate, ascending: the last one of each of these classes of rows that has no answer.
+    /// The positions of rows to evaluate, ascending: the last one of each of these row classes that has no answer.
     pub(crate) fn representatives(&self, rows: &[Row], row_classes: impl Iterator<Item = u32>) -> Vec<u32> {
         let (mut wanted, mut left) = (vec![false; self.column.count], 0);
         for row_class in row_classes.filter(|row_class| self.number_of(*row_class).is_none()) {
@@ -176,28 +166,18 @@ impl<T: Attribute, A: Answer> RowClassAnswers<T, A> {
 impl<T, A: Answer> NumberedAnswers<T, A> {
     #[inline]
     fn get(&self, number: u32) -> Option<&A> {
-        let of_class = self.class.as_ref().map_or(&[][..], |class| class.trie.answers());
+        let of_class = self.class.as_ref().map_or(&[][..], |class| class.paths.trie.answers());
         of_class.get(number as usize).or_else(|| self.local.trie.answers().get(number as usize - of_class.len()))
     }
 
     fn iter(&self) -> impl Iterator<Item = &A> {
-        self.class.iter().flat_map(|class| class.trie.answers()).chain(self.local.trie.answers())
+        self.class.iter().flat_map(|class| class.paths.trie.answers()).chain(self.local.trie.answers())
     }
 }
 
 impl<T: Attribute, A: Answer> NumberedAnswers<T, A> {
     fn witnesses(&self, source: &impl Source<Attribute = T>, rows: &[Row]) -> Vec<Witness<T, A>> {
-        let of_class = self.class.as_deref().map(|SubjectClass { subject_attributes, attributes, trie, .. }| {
-            KnownPaths { subject_attributes, attributes, trie }
-        });
-        let LocalAnswers { trie, attributes, subject_attributes } = &*self.local;
-        let local = KnownPaths { subject_attributes, attributes, trie };
-        witness::witnesses(&of_class.into_iter().chain([local]).collect::<Vec<_>>(), source, rows)
-    }
-}
-
-impl<T, A> Default for LocalAnswers<T, A> {
-    fn default() -> Self {
-        Self { trie: Trie::default(), attributes: AttributeList::default(), subject_attributes: Vec::new() }
+        let of_class = self.class.as_deref().map(|class| &class.paths);
+        witnesses(&of_class.into_iter().chain([&*self.local]).collect::<Vec<_>>(), source, rows)
     }
 }

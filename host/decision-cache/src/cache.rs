@@ -8,22 +8,15 @@ use std::{
 use parking_lot::Mutex;
 
 use crate::{
-    answers::{LocalAnswers, RowClassAnswers},
-    attribute::Row,
-    decision_tree::DecisionTree,
-    evict::Evict,
-    lookup::Lookup,
-    row_classes::RecentRowClasses,
-    source::Source,
-    subject_class::{Answer, SubjectClass},
-    subject_tree::{SubjectTree, TooLong},
-    trie::Conflict,
+    answers::RowClassAnswers, attribute::Row, decision_tree::DecisionTree, disabled::Disabled, evict::Evict,
+    lookup::Lookup, paths::Paths, row_classes::RecentRowClasses, source::Source, subject_class::SubjectClass,
+    subject_tree::SubjectTree, trie::Answer,
 };
 
 /// The answers of one function, by the values that it read.
 ///
-/// A lookup waits for no insert, except for some microseconds if both number rows by the same attributes. One writer
-/// inserts at a time.
+/// A lookup waits for no insert, except for some ten microseconds where both need the row classes by the same
+/// attributes. One writer inserts at a time.
 pub struct AnswerCache<S: Source, A> {
     subjects: SubjectTree<S, A>,
     row_classes: RecentRowClasses<S::Attribute>,
@@ -32,23 +25,10 @@ pub struct AnswerCache<S: Source, A> {
     disabled: OnceLock<Disabled>,
 }
 
-/// Why a function's answers are not cached any more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Disabled {
-    /// It reads too many attributes of one subject.
-    TooManyReads,
-    /// The same values led it to another read or another answer.
-    NotAFunction,
-    /// A re-evaluation gave a different answer.
-    Differed,
-    /// It reads all that there is, so its values are never the same twice.
-    ReadsEverything,
-}
-
 /// The results of one call, to be inserted after the reply.
 pub struct Update<S: Source, A> {
     pub(crate) source: S,
-    pub(crate) local: Arc<LocalAnswers<S::Attribute, A>>,
+    pub(crate) local: Arc<Paths<S::Attribute, A>>,
     pub(crate) is_uncacheable: bool,
     pub(crate) has_conflict: bool,
 }
@@ -57,7 +37,7 @@ pub struct Update<S: Source, A> {
 
 impl<S: Source, A: Answer> AnswerCache<S, A> {
     /// Looks up the answers about these rows.
-    pub fn lookup(&self, source: &S, rows: impl ExactSizeIterator<Item = Row>) -> Lookup<S::Attribute, A> {
+    pub fn lookup(&self, source: &S, rows: impl ExactSizeIterator<Item = Row> + Clone) -> Lookup<S::Attribute, A> {
         if self.disabled().is_some() {
             return Lookup::uncacheable(rows.len());
         }
@@ -68,7 +48,7 @@ impl<S: Source, A: Answer> AnswerCache<S, A> {
         }
     }
 
-    /// The answers about a source's subject by class of rows; `None` if they are not cached, or not by class.
+    /// The answers about a source's subject by row class; `None` if they are not cached, or not by class.
     pub fn lookup_by_row_class(&self, source: &S) -> Option<RowClassAnswers<S::Attribute, A>> {
         if self.disabled().is_some() {
             return None;
@@ -105,7 +85,7 @@ impl<S: Source, A: Answer> AnswerCache<S, A> {
                 return Ok(Some(SubjectClass::uncacheable(subject_attributes)));
             }
             let empty = SubjectClass::empty(subject_attributes);
-            let class = known.unwrap_or(&empty).with(&local.attributes, &local.trie, &update.source)?;
+            let class = known.unwrap_or(&empty).with(local, &update.source)?;
             if let Some(attributes) = class.row_attributes() {
                 self.row_classes.build_ahead(&attributes, &update.source);
             }
@@ -169,45 +149,5 @@ impl<S: Source, A: Answer> fmt::Debug for AnswerCache<S, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let edges = self.subjects.count();
         f.debug_struct("AnswerCache").field("edges", &edges).field("disabled", &self.disabled).finish_non_exhaustive()
-    }
-}
-
-// === impl Disabled ===
-
-impl Disabled {
-    /// Every reason.
-    pub const ALL: [Self; 4] = [Self::TooManyReads, Self::NotAFunction, Self::Differed, Self::ReadsEverything];
-
-    /// The name in metrics.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::TooManyReads => "too-many-reads",
-            Self::NotAFunction => "not-a-function",
-            Self::Differed => "differed",
-            Self::ReadsEverything => "reads-everything",
-        }
-    }
-}
-
-impl fmt::Display for Disabled {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::TooManyReads => "it reads too many different attributes of one subject",
-            Self::NotAFunction => "the same values led it to another read or another answer",
-            Self::Differed => "a re-evaluation gave a different answer",
-            Self::ReadsEverything => "it reads everything for each answer",
-        })
-    }
-}
-
-impl From<TooLong> for Disabled {
-    fn from(_: TooLong) -> Self {
-        Self::TooManyReads
-    }
-}
-
-impl From<Conflict> for Disabled {
-    fn from(_: Conflict) -> Self {
-        Self::NotAFunction
     }
 }

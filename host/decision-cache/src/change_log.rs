@@ -75,7 +75,7 @@ impl ChangeLog {
         while next.changes().count() > MAX_CHANGES
             && let Some(gone) = next.blocks.pop_front()
         {
-            // Changes of that version in the next block are not complete, and count as not listed.
+            // A version may span two blocks: having lost the first part, it counts as not listed.
             next.complete_after = gone.last().map_or(next.complete_after, |last| last.number);
         }
         next

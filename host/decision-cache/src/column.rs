@@ -39,7 +39,8 @@ pub struct Columns<T> {
 
 type ByAttribute<T> = HashMap<Arc<T>, Arc<Column>, foldhash::fast::RandomState>;
 
-/// Fingerprints by row. All writers of a cell write the same, so no order is needed.
+/// The fingerprints of one attribute by row; 0 where it was not read yet. All writers of a cell write the same value,
+/// so relaxed loads and stores are enough.
 pub(crate) struct Column {
     version: Version,
     /// Shared with the column of the version before, where nothing that it depends on has changed since.
@@ -64,7 +65,7 @@ impl<T: Attribute> Columns<T> {
     ///
     /// Rows that the earlier snapshot did not have count as changed. Call it before this snapshot is used. Of several
     /// snapshots that would follow one, only the first does; the others begin with nothing.
-    pub fn follow(&self, earlier: &Self, changed: impl FnOnce() -> Vec<(Row, Parts)>) {
+    pub fn inherit_from(&self, earlier: &Self, changed: impl FnOnce() -> Vec<(Row, Parts)>) {
         if earlier.has_next.swap(true, Ordering::Relaxed) {
             return;
         }
@@ -73,7 +74,8 @@ impl<T: Attribute> Columns<T> {
         }
     }
 
-    /// The column of an attribute, made if it is the first to be asked for.
+    /// The column of an attribute in this version: the known one, one made from that of an earlier version, or a new
+    /// one.
     pub(crate) fn get(&self, attribute: &T, rows: usize) -> Arc<Column> {
         let column = self.current(attribute).unwrap_or_else(|| self.add(attribute, rows));
         column.used.store(tick(), Ordering::Relaxed);
@@ -181,7 +183,8 @@ impl Column {
         Fingerprint::from_bits(self.cells.get(row as usize)?.load(Ordering::Relaxed))
     }
 
-    /// The fingerprint of a row, read together with those of the first few rows that are likely to be asked for next.
+    /// Reads the fingerprint of a row, and of those among the next 15 rows that were not read yet: `next` are the rows
+    /// that are asked for next.
     ///
     /// Rows are mostly in no cache of the processor, and to wait for many at once takes as long as to wait for one:
     /// so `prefetch` gets all of them before `read` is called for each.
@@ -208,7 +211,7 @@ impl Column {
         value
     }
 
-    /// Whether a row's fingerprint is still to be read.
+    /// Whether the fingerprint of a row was not read yet.
     fn is_empty(&self, row: Row) -> bool {
         self.cells.get(row as usize).is_some_and(|cell| cell.load(Ordering::Relaxed) == 0)
     }

@@ -1,4 +1,4 @@
-//! Classes of rows by several functions at once: one lookup per row, however many functions there are.
+//! Row classes by several functions at once: one lookup per row, however many functions there are.
 
 use std::sync::{
     Arc, Weak,
@@ -12,7 +12,7 @@ use crate::{
     attribute::{Attribute, Row},
     interner::TupleInterner,
     row_classes::{RowClassColumn, RowClasses},
-    subject_class::Answer,
+    trie::Answer,
 };
 
 /// With fewer rows per combined class, separate lookups are as fast. `SLACK_COMBINED_CLASSES` more are allowed, so that
@@ -23,7 +23,7 @@ const SLACK_COMBINED_CLASSES: usize = 64;
 /// Functions whose classes were too many are combined again after this many requests.
 const RETRY_AFTER: u32 = 4_096;
 
-/// At most 16 lists of functions are kept: which functions are asked depends on the subject.
+/// Lists of functions that are kept: which functions are asked depends on the subject.
 const MAX_COMBINED_LISTS: usize = 16;
 
 /// Columns are compared by this many rows at once.
@@ -34,7 +34,7 @@ const STRIDE: usize = 64;
 pub struct CombinedClasses {
     columns: Box<[Arc<RowClassColumn>]>,
     by_row: Box<[u32]>,
-    /// Of each combined class, the class of rows by each of the columns.
+    /// Of each combined class, the row class by each of the columns.
     tuples: TupleInterner<u32>,
 }
 
@@ -71,7 +71,7 @@ impl CombinedClasses {
         self.tuples.len()
     }
 
-    /// The class of rows by each function that a combined class stands for.
+    /// The row class by each function that a combined class stands for.
     #[inline]
     pub fn row_classes(&self, combined: usize) -> &[u32] {
         self.tuples.tuple(combined, self.columns.len())

@@ -6,8 +6,10 @@ use crate::{
     attribute::{Attribute, Row, Scope},
     edge::{Edge, Next},
     fingerprint::Fingerprint,
+    paths::Paths,
     source::Source,
-    subject_class::{Answer, SubjectClass},
+    subject_class::SubjectClass,
+    trie::{Answer, Trie},
 };
 
 /// The next read with its branches, or an answer.
@@ -51,11 +53,11 @@ impl<S: Source, A: Answer> DecisionTree<S, A> {
     }
 
     fn of_class(class: &SubjectClass<S::Attribute, A>, source: &S) -> Option<Self> {
-        let rows = source.row_count();
+        let (Paths { attributes, trie, .. }, rows) = (&class.paths, source.row_count());
         let column = |attribute| source.columns().known(attribute, rows);
-        let columns: Vec<_> = class.attributes.as_slice().iter().map(column).collect();
+        let columns: Vec<_> = attributes.as_slice().iter().map(column).collect();
         let value = |number: u32, fingerprint| {
-            let attribute = class.attributes.get(number);
+            let attribute = attributes.get(number);
             let row: Option<Row> = match attribute.scope() {
                 Scope::Row => match &columns[number as usize] {
                     Some(column) => column.find(fingerprint),
@@ -65,9 +67,9 @@ impl<S: Source, A: Answer> DecisionTree<S, A> {
             };
             Some(source.value(attribute, row?))
         };
-        class.trie.fold(&|answer: &A| Self::Answer(answer.clone()), &|number, branches| {
+        trie.fold(Trie::<A>::ROOT, &|answer: &A| Self::Answer(answer.clone()), &|number, branches| {
             let branch = |(fingerprint, next)| Branch { fingerprint, value: value(number, fingerprint), next };
-            Self::Read(class.attributes.get(number).clone(), branches.into_iter().map(branch).collect())
+            Self::Read(attributes.get(number).clone(), branches.into_iter().map(branch).collect())
         })
     }
 }

@@ -6,11 +6,8 @@ use std::sync::{
 };
 
 use crate::{
-    attribute::HeapSize,
-    clock::tick,
-    fingerprint::Fingerprint,
-    source::Source,
-    subject_class::{Answer, SubjectClass},
+    attribute::HeapSize, clock::tick, fingerprint::Fingerprint, source::Source, subject_class::SubjectClass,
+    trie::Answer,
 };
 
 /// The number of a node, and the value of its attribute.
@@ -45,9 +42,9 @@ impl<S: Source, A: Answer> Edge<S, A> {
         Self { value, next, used: AtomicU64::new(tick()) }
     }
 
-    /// Where it leads. Marks it as used.
+    /// Marks it as used, and returns where it leads.
     #[inline]
-    pub(crate) fn follow(&self, now: u64) -> &Next<S, A> {
+    pub(crate) fn touch(&self, now: u64) -> &Next<S, A> {
         self.used.store(now, Ordering::Relaxed);
         &self.next
     }

@@ -1,7 +1,7 @@
 //! One call of the function: it evaluates one representative of each unknown combination of values.
 //!
 //! A row is missed in one of two ways. After a lookup by row ([`Evaluation::of_rows`]), each row without an answer is a
-//! miss. After a lookup by class of rows ([`Evaluation::of_row_classes`]), one row of each class without an answer is.
+//! miss. After a lookup by row class ([`Evaluation::of_row_classes`]), one row of each class without an answer is.
 //! Both look at [`CallTrie`] before a row is evaluated, which has the paths of this call.
 //!
 //! An answer of this call has two numbers: a *local* one, its index in [`CallTrie`], and its number in
@@ -13,18 +13,21 @@ use std::sync::Arc;
 
 use self::call_trie::{CallTrie, Speculation};
 use crate::{
-    answers::{LocalAnswers, NumberedAnswers, RowAnswers, RowClassAnswers},
+    answers::{NumberedAnswers, RowAnswers, RowClassAnswers},
     attribute::Row,
     cache::Update,
     lookup::Lookup,
+    paths::Paths,
     read_log::SharedLog,
     source::Source,
-    subject_class::{Answer, LookupResult, MISS, SubjectClass},
+    subject_class::{MISS, SubjectClass},
+    trie::Answer,
 };
 
 /// Evaluates the function for the misses of a lookup, one row after another.
 ///
-/// After each answer the other rows are looked up again, so that only one of the rows with the same values is evaluated.
+/// After each answer the other rows are looked up again, so that only one of the rows with the same values is
+/// evaluated.
 pub struct Evaluation<S: Source, A> {
     source: S,
     rows: Arc<[Row]>,
@@ -34,7 +37,7 @@ pub struct Evaluation<S: Source, A> {
     numbers: Vec<u32>,
     /// The positions without an answer yet.
     misses: Vec<u32>,
-    /// As long as the answers follow from classes of rows: only one row of each class is in `misses`.
+    /// As long as the answers follow from row classes: only one row of each class is in `misses`.
     row_class_answers: Option<RowClassAnswers<S::Attribute, A>>,
     /// The position that is evaluated.
     current: u32,
@@ -46,28 +49,31 @@ pub struct Evaluation<S: Source, A> {
 
 /// The answers at the end of an [`Evaluation`].
 pub enum Evaluated<T, A> {
-    /// By class of rows: of every class that the evaluation was to answer about.
+    /// By row class: of every class that the evaluation was to answer about.
     ByRowClass(RowClassAnswers<T, A>),
     /// By position. A row that was not evaluated has no answer.
     ByRow(RowAnswers<T, A>),
 }
 
-type UpdateOf<S, A> = Option<Update<S, A>>;
+/// The answers of an evaluation, and its insert for the cache; `None` if nothing was evaluated.
+type Finished<S, A> = (Evaluated<<S as Source>::Attribute, A>, Option<Update<S, A>>);
 
 // === impl Evaluation ===
 
 impl<S: Source, A: Answer> Evaluation<S, A> {
     /// Evaluates the misses of a lookup of these rows in this source.
     pub fn of_rows(lookup: Lookup<S::Attribute, A>, source: S, rows: Arc<[Row]>) -> Self {
-        let Lookup { class, result, row_classes, .. } = lookup;
+        let Lookup { class, numbers, row_classes, .. } = lookup;
+        let without_answer = |(at, number): (usize, &u32)| (*number == MISS).then_some(at as u32);
+        let misses = numbers.iter().enumerate().filter_map(without_answer).collect();
         let speculation = row_classes.and_then(|row_classes| {
-            let column = row_classes.likely_column(&source)?;
+            let column = row_classes.column_if_built_before(&source)?;
             Some(Speculation::new(row_classes, column))
         });
-        Self::of(source, rows, class, result, speculation)
+        Self::of(source, rows, class, (numbers, misses), speculation)
     }
 
-    /// Evaluates one row of each of these classes of rows that has no answer yet. They are the classes of these rows.
+    /// Evaluates one row of each of these row classes that has no answer yet. They are the classes of these rows.
     ///
     /// If an answer does not follow from the class of its row, the other rows are evaluated as well.
     pub fn of_row_classes(
@@ -78,16 +84,15 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
     ) -> Self {
         let misses = answers.representatives(&rows, row_classes);
         let speculation = Some(Speculation::new(Arc::clone(&answers.row_classes), Arc::clone(&answers.column)));
-        let (class, result) =
-            (answers.numbered.class.clone(), LookupResult { numbers: vec![MISS; rows.len()], misses });
-        Self { row_class_answers: Some(answers), ..Self::of(source, rows, class, result, speculation) }
+        let (class, numbers) = (answers.numbered.class.clone(), vec![MISS; rows.len()]);
+        Self { row_class_answers: Some(answers), ..Self::of(source, rows, class, (numbers, misses), speculation) }
     }
 
     fn of(
         source: S,
         rows: Arc<[Row]>,
         class: Option<Arc<SubjectClass<S::Attribute, A>>>,
-        LookupResult { numbers, misses }: LookupResult,
+        (numbers, misses): (Vec<u32>, Vec<u32>),
         speculation: Option<Speculation<S::Attribute>>,
     ) -> Self {
         Self {
@@ -154,12 +159,12 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
     }
 
     /// The answers, and the insert for the cache.
-    pub fn finish(self) -> (Evaluated<S::Attribute, A>, UpdateOf<S, A>) {
+    pub fn finish(self) -> Finished<S, A> {
         let first_local = self.number(0);
         let log = self.log.lock();
         let CallTrie { trie, attributes, has_conflict, speculation, .. } = self.call;
         let subject_attributes = log.subject_attributes().to_vec();
-        let local = Arc::new(LocalAnswers { trie, attributes, subject_attributes });
+        let local = Arc::new(Paths { subject_attributes, attributes, trie });
         let is_uncacheable = log.is_uncacheable();
         let update = Update { source: self.source, local: Arc::clone(&local), is_uncacheable, has_conflict };
         let update = (self.evaluated > 0).then_some(update);
@@ -176,7 +181,7 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
         (evaluated, update)
     }
 
-    /// The answers do not follow from classes of rows: each row without an answer is a miss.
+    /// The answers do not follow from row classes: each row without an answer is a miss.
     fn add_other_rows(&mut self, answers: &RowClassAnswers<S::Attribute, A>) {
         for (position, (number, row)) in self.numbers.iter_mut().zip(&*self.rows).enumerate() {
             if *number == MISS {
@@ -201,7 +206,7 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
 
     /// The number of a local answer among all.
     fn number(&self, local: u32) -> u32 {
-        self.class.as_ref().map_or(0, |class| class.trie.answers().len() as u32) + local
+        self.class.as_ref().map_or(0, |class| class.paths.trie.answers().len() as u32) + local
     }
 }
 

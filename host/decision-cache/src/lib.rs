@@ -16,7 +16,7 @@
 //!   │       │                   row.zone ── "a" ──> row.free ── 3 ──> no
 //!   │       │                            │                   └─ 8 ──> yes
 //!   │       │                            └─ "b" ──> no
-//!   │       └─ AnswerTable    the answers by class of rows: one lookup per row
+//!   │       └─ AnswerTable    the answers by row class: one lookup per row
 //!   └─ RecentRowClasses       the lists of attributes that rows were last told apart by
 //!       └─ RowClasses         rows with equal values of one list are one class, with a number
 //!  RecentCombined             the lists of functions that were last looked up together
@@ -29,19 +29,21 @@
 //!
 //! | word | meaning |
 //! |---|---|
-//! | class of subjects | the subjects with equal values of all attributes that the function reads of them |
-//! | class of rows | the rows with equal values of one list of attributes; its number means the same in every snapshot |
-//! | combined class | the rows that are of one class of rows by each of several functions |
-//! | tuple | the values of a list of attributes at a row, in the order of the list: each class of rows has one |
-//! | row, position | a row of the snapshot by its number; the index of a row in one request |
-//! | number, local number | of an answer: among those of a class of subjects and one call; among those of the call alone |
+//! | subject class | the subjects with equal values of all attributes that the function reads of them |
+//! | row class | the rows with equal values of one list of attributes; its number means the same in every snapshot |
+//! | combined class | the rows that are of one row class by each of several functions |
+//! | tuple | the values of a list of attributes at a row, in the order of the list: each row class has one |
+//! | row | a row of the snapshot, by its number |
+//! | position | the index of a row in one request |
+//! | number | of an answer: among those of a subject class and one call |
+//! | local number | of an answer: among those of one call alone |
 //!
 //! # One request
 //!
-//! 1. [`AnswerCache::lookup`] finds the class of the subject, then the answer about each row.
-//!    [`AnswerCache::lookup_by_row_class`] finds the answer about each class of rows instead, so that many functions can
+//! 1. [`AnswerCache::lookup`] finds the subject class, then the answer about each row.
+//!    [`AnswerCache::lookup_by_row_class`] finds the answer about each row class instead, so that many functions can
 //!    be looked up together ([`RecentCombined::get`]).
-//! 2. [`Evaluation`] returns the missed rows, or one row of each missed class of rows, one by one. The reads of the
+//! 2. [`Evaluation`] returns the missed rows, or one row of each missed row class, one by one. The reads of the
 //!    function are recorded in its [`ReadLog`]. An answer holds at once for all other rows with the same values.
 //! 3. After the reply [`AnswerCache::insert`] publishes the new answers.
 //!
@@ -113,7 +115,7 @@
 //! assert_eq!(ask(&cache, &red), (vec![1, 0, 1], 2), "two rows have the same zone");
 //! assert_eq!(ask(&cache, &red), (vec![1, 0, 1], 0), "everything is known");
 //! let blue = World { team: "blue", ..red };
-//! assert_eq!(ask(&cache, &blue), (vec![0, 1, 0], 2), "another team is another class of subjects");
+//! assert_eq!(ask(&cache, &blue), (vec![0, 1, 0], 2), "another team is another subject class");
 //! ```
 //!
 //! # What the function must promise
@@ -134,13 +136,14 @@
 //! | edges of one [`AnswerCache`]'s tree of subjects | 8,192 | the older half goes |
 //! | attributes of one subject | 256 | the cache is disabled |
 //! | row attributes of one evaluation | 16 | [`Attribute::whole_row`] stands for the others |
-//! | snapshot attributes of one evaluation | 128 | the function is evaluated each time for this class of subjects |
+//! | snapshot attributes of one evaluation | 128 | the function is evaluated each time for this subject class |
 //! | row and snapshot attributes of one call | 16,384 | the same |
 //! | heap bytes of all attributes of one call | 1 MiB | the same |
-//! | attributes of a class of subjects | 16,384 | the class is emptied |
-//! | row attributes, snapshot attributes of a table | 256, 64 | each row is looked up in the trie |
+//! | attributes of a subject class | 16,384 | the class keeps those of the last call alone |
+//! | row attributes of a table | 256 | each row is looked up in the trie |
+//! | snapshot attributes of a table | 64 | the same |
 //! | lists of attributes that rows are told apart by | 8 for each cache | the oldest goes |
-//! | classes of rows by one list | 4 per row, and 1,024 | they are numbered again |
+//! | row classes by one list | 4 per row, and 1,024 | they are numbered again |
 //! | lists of functions in a [`RecentCombined`] | 16 | the oldest goes |
 //! | combined classes of one list | 1 per 4 rows, and 64 | the functions are looked up one by one |
 //! | columns of a snapshot | 512, and [`Columns::set_limit`] bytes | the least recently used go |
@@ -148,13 +151,13 @@
 //!
 //! # In the literature
 //!
-//! This is *selective memoization* (Acar, Blelloch, Harper: *Selective Memoization*, POPL 2003): a result is stored under
-//! the values that the computation has read, and not under all of its arguments. In the terms of *Build Systems à la Carte*
-//! (Mokhov, Mitchell, Peyton Jones, ICFP 2018) the paths of a trie are *constructive traces*: dependencies are found out
-//! while a task runs, compared by hash, and lead to the stored result. The manifests of ccache's *direct mode* work in the
-//! same way: a list of included files with their hashes, found by the hash of the source file, leads to an object file.
-//! New here are the classes: the traces of one subject class are evaluated for all rows at once, column by column, as in a
-//! column store with dictionary encoding.
+//! This is *selective memoization* (Acar, Blelloch, Harper: *Selective Memoization*, POPL 2003): a result is stored
+//! under the values that the computation has read, and not under all of its arguments. In the terms of *Build Systems à
+//! la Carte* (Mokhov, Mitchell, Peyton Jones, ICFP 2018) the paths of a trie are *constructive traces*: dependencies
+//! are found out while a task runs, compared by hash, and lead to the stored result. The manifests of ccache's *direct
+//! mode* work in the same way: a list of included files with their hashes, found by the hash of the source file, leads
+//! to an object file. New here are the classes: the traces of one subject class are evaluated for all rows at once,
+//! column by column, as in a column store with dictionary encoding.
 
 mod answers;
 mod attribute;
@@ -165,31 +168,33 @@ mod clock;
 mod column;
 mod combined;
 mod decision_tree;
+mod disabled;
 mod edge;
 mod evaluation;
 mod evict;
 mod fingerprint;
 mod interner;
 mod lookup;
+mod paths;
 mod read_log;
 mod row_classes;
 mod source;
 mod subject_class;
 mod subject_tree;
 mod trie;
-mod witness;
 
 pub use answers::{RowAnswers, RowClassAnswers};
 pub use attribute::{Attribute, BorrowedAttribute, HeapSize, Parts, Row, Scope};
-pub use cache::{AnswerCache, Disabled, Update};
+pub use cache::{AnswerCache, Update};
 pub use column::Columns;
 pub use combined::{CombinedClasses, RecentCombined};
 pub use decision_tree::{Branch, DecisionTree};
+pub use disabled::Disabled;
 pub use evaluation::{Evaluated, Evaluation};
 pub use evict::{Evict, evict_to};
 pub use fingerprint::Fingerprint;
 pub use lookup::Lookup;
+pub use paths::Witness;
 pub use read_log::{ReadLog, SharedLog};
 pub use source::{ColumnReader, Source};
-pub use subject_class::Answer;
-pub use witness::Witness;
+pub use trie::Answer;

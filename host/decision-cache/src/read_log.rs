@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use crate::attribute::{Attribute, AttributeList, BorrowedAttribute, Scope};
 
@@ -42,13 +42,12 @@ pub struct ReadLog<T> {
     cursor: u32,
     bytes: usize,
     is_uncacheable: bool,
-    /// Whether there was no room for an attribute that was read.
-    is_cut: bool,
+    /// Whether an attribute was read that is not listed.
+    has_lost_reads: bool,
 }
 
 /// A log that is shared by the function's reads and its [`Evaluation`](crate::Evaluation).
-#[derive(Debug)]
-pub struct SharedLog<T>(Arc<Mutex<ReadLog<T>>>);
+pub type SharedLog<T> = Arc<Mutex<ReadLog<T>>>;
 
 // === impl ReadLog ===
 
@@ -71,7 +70,7 @@ impl<T: Attribute> ReadLog<T> {
         } else if let Some(number) = self.subject_attributes.number_of(read) {
             self.cursor = number;
         // One more than the maximum is recorded, so that the insert finds it and disables the cache.
-        } else if self.has_room(read, self.subject_attributes.len() <= MAX_SUBJECT_ATTRIBUTES) {
+        } else if self.reserve(read, self.subject_attributes.len() <= MAX_SUBJECT_ATTRIBUTES) {
             self.cursor = self.subject_attributes.push(read.to_attribute());
         }
     }
@@ -80,16 +79,16 @@ impl<T: Attribute> ReadLog<T> {
     pub fn record_snapshot(&mut self, read: &impl BorrowedAttribute<T>) {
         if self.position.is_none() {
             // It may be kept for any of the rows that follow.
-            return self.record_cut();
+            return self.record_lost();
         }
-        let Some(number) = self.number_of(read) else { return };
+        let Some(number) = self.intern(read) else { return };
         if self.reads.contains(&number) {
             return;
         }
         if self.reads.len() - self.row_reads < MAX_SNAPSHOT_READS {
             self.reads.push(number);
         } else {
-            self.record_cut();
+            self.record_lost();
         }
     }
 
@@ -102,7 +101,7 @@ impl<T: Attribute> ReadLog<T> {
         if self.is_long {
             return true;
         }
-        let Some(number) = self.number_of(read) else { return true };
+        let Some(number) = self.intern(read) else { return true };
         if self.reads.contains(&number) {
             return true;
         }
@@ -131,12 +130,14 @@ impl<T: Attribute> ReadLog<T> {
         self.is_uncacheable
     }
 
-    /// Whether more attributes were read than [`ReadLog::attributes_read`] has.
-    pub const fn is_cut(&self) -> bool {
-        self.is_cut
+    /// Whether an attribute was read that [`ReadLog::attributes_read`] does not list: there was no room for it, or it
+    /// is of the snapshot and was read between two evaluations.
+    pub const fn has_lost_reads(&self) -> bool {
+        self.has_lost_reads
     }
 
-    /// The attributes that were read since [`ReadLog::begin`], of the row and of the snapshot, and those of the subject.
+    /// The attributes that were read since [`ReadLog::begin`], of the row and of the snapshot, and those of the
+    /// subject.
     pub fn attributes_read(&self) -> impl Iterator<Item = &T> {
         self.reads.iter().map(|number| self.attributes.get(*number)).chain(self.subject_attributes.as_slice())
     }
@@ -165,16 +166,16 @@ impl<T: Attribute> ReadLog<T> {
         }
         for attribute in &whole {
             debug_assert_eq!(attribute.scope(), Scope::Row);
-            let Some(number) = self.number_of(attribute) else { return };
+            let Some(number) = self.intern(attribute) else { return };
             if !self.reads.contains(&number) {
                 self.push_of_row(number);
             }
         }
     }
 
-    /// An attribute was read for which there is no room.
-    fn record_cut(&mut self) {
-        self.is_cut = true;
+    /// The log does not list an attribute that was read.
+    fn record_lost(&mut self) {
+        self.has_lost_reads = true;
         self.record_other();
     }
 
@@ -183,8 +184,8 @@ impl<T: Attribute> ReadLog<T> {
         self.row_reads += 1;
     }
 
-    /// The number of an attribute.
-    fn number_of(&mut self, read: &impl BorrowedAttribute<T>) -> Option<u32> {
+    /// The number of an attribute, which is listed from now on; `None` if there is no room for it.
+    fn intern(&mut self, read: &impl BorrowedAttribute<T>) -> Option<u32> {
         let likely = self.before.get(self.reads.len()).copied();
         if let Some(number) = likely.filter(|number| read.equivalent(self.attributes.get(*number))) {
             return Some(number);
@@ -192,15 +193,17 @@ impl<T: Attribute> ReadLog<T> {
         if let Some(known) = self.attributes.number_of(read) {
             return Some(known);
         }
-        let has_room = self.has_room(read, self.attributes.len() < MAX_CALL_ATTRIBUTES);
-        has_room.then(|| self.attributes.push(read.to_attribute()))
+        let is_reserved = self.reserve(read, self.attributes.len() < MAX_CALL_ATTRIBUTES);
+        is_reserved.then(|| self.attributes.push(read.to_attribute()))
     }
 
-    fn has_room(&mut self, read: &impl BorrowedAttribute<T>, has_number: bool) -> bool {
+    /// Makes room for an attribute that is not listed yet. Without room it is lost, and this returns false.
+    fn reserve(&mut self, read: &impl BorrowedAttribute<T>, is_below_max: bool) -> bool {
         self.bytes += read.heap_size();
-        let fits = has_number && self.bytes <= MAX_BYTES;
-        self.is_uncacheable |= !fits;
-        self.is_cut |= !fits;
+        let fits = is_below_max && self.bytes <= MAX_BYTES;
+        if !fits {
+            self.record_lost();
+        }
         fits
     }
 }
@@ -218,28 +221,7 @@ impl<T> Default for ReadLog<T> {
             cursor: 0,
             bytes: 0,
             is_uncacheable: false,
-            is_cut: false,
+            has_lost_reads: false,
         }
-    }
-}
-
-// === impl SharedLog ===
-
-impl<T> SharedLog<T> {
-    /// The log itself, for as long as the guard is held.
-    pub fn lock(&self) -> MutexGuard<'_, ReadLog<T>> {
-        self.0.lock()
-    }
-}
-
-impl<T> Clone for SharedLog<T> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
-}
-
-impl<T> Default for SharedLog<T> {
-    fn default() -> Self {
-        Self(Arc::default())
     }
 }

@@ -1,4 +1,4 @@
-//! Classes of rows: rows with equal values of a list of attributes have the same number.
+//! Row classes: rows with equal values of a list of attributes have the same number.
 
 use std::sync::{
     Arc,
@@ -14,7 +14,7 @@ use crate::{
     charge::CacheCharge,
     fingerprint::Fingerprint,
     interner::TupleInterner,
-    source::{Source, fill},
+    source::{Source, read_cell},
 };
 
 /// Classes are numbered again above `CLASSES_PER_ROW * rows + SLACK_ROW_CLASSES`: by then most belong to no row.
@@ -24,13 +24,13 @@ const SLACK_ROW_CLASSES: usize = 1_024;
 /// This many lists of attributes are kept for subjects that come next.
 const MAX_ROW_CLASS_LISTS: usize = 8;
 
-/// Other threads wait at most while this many rows are numbered: some microseconds.
-const ROWS_PER_TURN: usize = 256;
+/// Other threads wait at most while this many tuples are numbered or looked at: some ten microseconds.
+const TUPLES_PER_TURN: usize = 256;
 
 /// Reading this many values takes about a millisecond: it runs in [`Source::run_long`].
 const MANY_VALUES: usize = 1 << 16;
 
-/// The classes of rows by one list of attributes. A number stands for the same values in every snapshot.
+/// The row classes by one list of attributes. A number stands for the same values in every snapshot.
 #[derive(Debug)]
 pub(crate) struct RowClasses<T> {
     attributes: AttributeList<T>,
@@ -99,8 +99,8 @@ impl<T: Attribute> RowClasses<T> {
         }
     }
 
-    /// The column of this snapshot if there was one for an earlier one: then it costs little.
-    pub(crate) fn likely_column(&self, source: &impl Source<Attribute = T>) -> Option<Arc<RowClassColumn>> {
+    /// The column of this snapshot, if there is one of an earlier snapshot to make it from: then it costs little.
+    pub(crate) fn column_if_built_before(&self, source: &impl Source<Attribute = T>) -> Option<Arc<RowClassColumn>> {
         if self.column.load().is_some() { self.column(source) } else { None }
     }
 
@@ -124,13 +124,13 @@ impl<T: Attribute> RowClasses<T> {
     fn number(&self, rows: Vec<Row>, values: &[Fingerprint]) -> (Vec<(Row, u32)>, usize, usize) {
         let width = self.attributes.len();
         let mut tuples = self.tuples.lock();
-        let number = |(at, row)| {
-            if at % ROWS_PER_TURN == 0 {
+        let class_of = |(at, row)| {
+            if at % TUPLES_PER_TURN == 0 {
                 MutexGuard::bump(&mut tuples);
             }
             (row, tuples.intern(&values[at * width..(at + 1) * width]))
         };
-        let numbered = rows.into_iter().enumerate().map(number).collect();
+        let numbered = rows.into_iter().enumerate().map(class_of).collect();
         (numbered, tuples.len(), tuples.bytes())
     }
 
@@ -144,9 +144,7 @@ impl<T: Attribute> RowClasses<T> {
             let next = || rows[at + 1..].iter().copied();
             values.extend(columns.iter().map(|(attribute, of_all, column)| match (of_all, column) {
                 (Some(value), _) => *value,
-                (None, Some(column)) => {
-                    column.peek(*row).unwrap_or_else(|| fill(column, source, attribute, *row, next()))
-                }
+                (None, Some(column)) => read_cell(column, source, attribute, *row, next),
                 (None, None) => source.row_fingerprint(attribute, *row),
             }));
         }
@@ -165,8 +163,13 @@ impl<T: Attribute> RowClasses<T> {
 
     /// Goes over the tuples of the classes from a number on.
     pub(crate) fn for_each_from(&self, first: usize, mut each: impl FnMut(&[Fingerprint])) {
-        let tuples = self.tuples.lock();
-        (first..tuples.len()).for_each(|class| each(tuples.tuple(class, self.attributes.len())));
+        let mut tuples = self.tuples.lock();
+        for class in first..tuples.len() {
+            if class % TUPLES_PER_TURN == 0 {
+                MutexGuard::bump(&mut tuples);
+            }
+            each(tuples.tuple(class, self.attributes.len()));
+        }
     }
 }
 
@@ -190,7 +193,7 @@ fn with_changes(earlier: Option<&Arc<[u32]>>, rows: usize, changed: &[(Row, u32)
 
 impl<T: Attribute> RecentRowClasses<T> {
     /// The classes by these attributes, or by at most twice as many.
-    pub(crate) fn by(&self, attributes: &[&T]) -> Arc<RowClasses<T>> {
+    pub(crate) fn get_or_make(&self, attributes: &[&T]) -> Arc<RowClasses<T>> {
         let lists = self.lists.load();
         let serves = |classes: &&Arc<RowClasses<T>>| {
             classes.attributes.len() <= 2 * attributes.len()
@@ -211,18 +214,23 @@ impl<T: Attribute> RecentRowClasses<T> {
     /// likely to be answered by it.
     pub(crate) fn build_ahead(&self, attributes: &[&T], source: &impl Source<Attribute = T>) {
         let before = self.lists.load_full();
-        let classes = self.by(attributes);
+        let classes = self.get_or_make(attributes);
         if before.iter().any(|known| Arc::ptr_eq(known, &classes)) && classes.column(source).is_none() {
-            self.renumber(&classes);
+            self.renumber(&classes, source);
         }
     }
 
-    /// New classes by the same attributes, without those of no row.
-    pub(crate) fn renumber(&self, crowded: &RowClasses<T>) -> Arc<RowClasses<T>> {
+    /// Classes by the same attributes, without those of no row: made now, unless another subject class had them made.
+    pub(crate) fn renumber(&self, crowded: &RowClasses<T>, source: &impl Source<Attribute = T>) -> Arc<RowClasses<T>> {
         let attributes = crowded.attributes.as_slice();
-        let is_other = |other: &&Arc<RowClasses<T>>| other.attributes.as_slice() != attributes;
-        self.lists.rcu(|lists| lists.iter().filter(is_other).cloned().collect::<Vec<_>>());
-        self.by(&attributes.iter().collect::<Vec<_>>())
+        let is_crowded = |classes: &&Arc<RowClasses<T>>| {
+            std::ptr::eq(Arc::as_ptr(classes), crowded)
+                || classes.attributes.as_slice() == attributes && classes.column(source).is_none()
+        };
+        let gone: Vec<_> = self.lists.load().iter().filter(is_crowded).cloned().collect();
+        let stays = |classes: &&Arc<RowClasses<T>>| !gone.iter().any(|gone| Arc::ptr_eq(gone, classes));
+        self.lists.rcu(|lists| lists.iter().filter(stays).cloned().collect::<Vec<_>>());
+        self.get_or_make(&attributes.iter().collect::<Vec<_>>())
     }
 
     /// The list that came last. The next subject is likely to be answered by it.

@@ -66,7 +66,7 @@ pub(crate) struct Reader {
 enum ReadFrom {
     /// One value for all rows.
     Shared(Fingerprint),
-    /// The same, read when a row needs it: there may be as many such attributes as rows.
+    /// A snapshot value, read on first use, because a class can have thousands of these.
     Snapshot(OnceLock<Fingerprint>),
     Column(Arc<Column>),
     /// Read from the source directly: attributes named by row values can be too many for one column each.
@@ -127,9 +127,7 @@ impl Reader {
         next: impl FnOnce() -> N,
     ) -> Fingerprint {
         match &self.from[number as usize] {
-            ReadFrom::Column(column) => {
-                column.peek(row).unwrap_or_else(|| fill(column, source, attributes.get(number), row, next()))
-            }
+            ReadFrom::Column(column) => read_cell(column, source, attributes.get(number), row, next),
             ReadFrom::Shared(value) => *value,
             ReadFrom::Snapshot(value) => *value.get_or_init(|| source.shared_fingerprint(attributes.get(number))),
             ReadFrom::Row => source.row_fingerprint(attributes.get(number), row),
@@ -145,15 +143,28 @@ impl ReadFrom {
                 None if may_have_column => Self::Column(source.columns().get(attribute, source.row_count())),
                 None => Self::Row,
             },
+            // The lists of a call and of a class have none of these.
             Scope::Subject => Self::Shared(source.shared_fingerprint(attribute)),
             Scope::Snapshot => Self::Snapshot(OnceLock::new()),
         }
     }
 }
 
+/// An attribute of a row, which is read into its column together with the next ones if it is not there yet.
+#[inline]
+pub(crate) fn read_cell<S: Source, N: Iterator<Item = Row>>(
+    column: &Column,
+    source: &S,
+    attribute: &S::Attribute,
+    row: Row,
+    next: impl FnOnce() -> N,
+) -> Fingerprint {
+    column.peek(row).unwrap_or_else(|| fill(column, source, attribute, row, next()))
+}
+
 /// Reads an attribute of a row and of the next ones into their column.
 #[cold]
-pub(crate) fn fill<S: Source>(
+fn fill<S: Source>(
     column: &Column,
     source: &S,
     attribute: &S::Attribute,

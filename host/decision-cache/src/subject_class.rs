@@ -1,4 +1,4 @@
-//! The answers about the subjects of one class, by path and by class of rows.
+//! The answers about the subjects of one class, by path and by row class.
 
 use std::sync::Arc;
 
@@ -8,16 +8,18 @@ use hashbrown::{HashMap, HashSet};
 use crate::{
     attribute::{Attribute, AttributeList, HeapSize, Row, Scope},
     charge::CacheCharge,
+    disabled::Disabled,
     fingerprint::Fingerprint,
+    paths::Paths,
     row_classes::{RecentRowClasses, RowClassColumn, RowClasses},
     source::{MAX_WIDTH, Reader, Source},
-    trie::{Conflict, Trie},
+    trie::{Answer, Conflict, Trie},
 };
 
 /// Stands for a missing answer.
 pub(crate) const MISS: u32 = u32::MAX;
 
-/// Maximum attributes of a class. A class with more is emptied.
+/// Maximum attributes of a class. A class that would have more keeps those of the last call alone.
 const MAX_CLASS_ATTRIBUTES: usize = 16 << 10;
 
 /// Maximum attributes of the snapshot on which the answers of a table depend: they are compared at each look-up, in
@@ -27,19 +29,11 @@ const MAX_SNAPSHOT_VALUES: usize = 64;
 /// Stale values are dropped once a step has more than `2 * rows + SLACK_EDGES` values.
 const SLACK_EDGES: usize = 64;
 
-/// An answer that can be cached.
-pub trait Answer: HeapSize + Clone + PartialEq + Send + Sync + 'static {}
-
-impl<A: HeapSize + Clone + PartialEq + Send + Sync + 'static> Answer for A {}
-
 /// The answers about the subjects of one class.
 #[derive(Debug)]
 pub(crate) struct SubjectClass<T, A> {
-    /// The attributes that the trie's numbers stand for.
-    pub(crate) attributes: AttributeList<T>,
-    pub(crate) trie: Trie<A>,
-    /// The attributes of its subjects that have the same values.
-    pub(crate) subject_attributes: Box<[T]>,
+    /// Its subjects have the same values of the subject attributes.
+    pub(crate) paths: Paths<T, A>,
     /// The function read something outside the model, such as another row. It is evaluated every time.
     pub(crate) is_uncacheable: bool,
     bytes: usize,
@@ -47,29 +41,23 @@ pub(crate) struct SubjectClass<T, A> {
     table: ArcSwapOption<AnswerTable<T>>,
 }
 
-/// The trie as a table: an answer for each class of rows.
+/// The trie as a table: an answer for each row class.
 #[derive(Debug)]
 pub(crate) struct AnswerTable<T> {
     pub(crate) row_classes: Arc<RowClasses<T>>,
     /// By number of an attribute, where its value comes from.
     sources: Box<[ValueOf]>,
-    /// The answer's number by class of rows.
+    /// The answer's number by row class.
     pub(crate) answers: Box<[u32]>,
     charge: CacheCharge,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ValueOf {
-    /// The tuple of a class of rows, at this index.
+    /// The tuple of a row class, at this index.
     Tuple(u32),
     /// The snapshot: the table holds as long as this is its value.
     Snapshot(Fingerprint),
-}
-
-/// The answers' numbers by position, and the positions that have none.
-pub(crate) struct LookupResult {
-    pub(crate) numbers: Vec<u32>,
-    pub(crate) misses: Vec<u32>,
 }
 
 // === impl SubjectClass ===
@@ -77,92 +65,100 @@ pub(crate) struct LookupResult {
 impl<T: Attribute, A: Answer> SubjectClass<T, A> {
     /// A class without answers.
     pub(crate) fn empty(subject_attributes: Vec<T>) -> Self {
-        Self::new(subject_attributes.into(), AttributeList::default(), Trie::default(), false)
+        Self::new(Paths { subject_attributes, ..Paths::default() }, false)
     }
 
     pub(crate) fn uncacheable(subject_attributes: Vec<T>) -> Self {
-        Self::new(subject_attributes.into(), AttributeList::default(), Trie::default(), true)
+        Self::new(Paths { subject_attributes, ..Paths::default() }, true)
     }
 
-    fn new(subject_attributes: Box<[T]>, attributes: AttributeList<T>, trie: Trie<A>, is_uncacheable: bool) -> Self {
+    fn new(paths: Paths<T, A>, is_uncacheable: bool) -> Self {
+        let Paths { subject_attributes, attributes, trie } = &paths;
         let answers: usize = trie.answers().iter().map(HeapSize::heap_size).sum();
         let of_subject: usize = subject_attributes.iter().map(|one| size_of::<T>() + one.heap_size()).sum();
         let bytes = size_of::<Self>() + trie.bytes() + answers + attributes.bytes() + of_subject;
-        Self { subject_attributes, attributes, trie, is_uncacheable, bytes, table: ArcSwapOption::empty() }
+        Self { paths, is_uncacheable, bytes, table: ArcSwapOption::empty() }
     }
 
-    /// This class with the paths of another trie, whose numbers stand for `attributes`.
-    pub(crate) fn with(
-        &self,
-        attributes: &AttributeList<T>,
-        new_paths: &Trie<A>,
-        source: &impl Source<Attribute = T>,
-    ) -> Result<Self, Conflict> {
-        let is_full = self.attributes.len() > MAX_CLASS_ATTRIBUTES;
-        let (mut merged, mut trie) =
-            if is_full { Default::default() } else { (self.attributes.clone(), self.trie.clone()) };
-        for (mut path, answer) in new_paths.paths() {
+    /// This class with the paths of a call.
+    pub(crate) fn with(&self, call: &Paths<T, A>, source: &impl Source<Attribute = T>) -> Result<Self, Disabled> {
+        let Paths { subject_attributes, attributes, trie } = &self.paths;
+        let is_new = |attribute: &&T| attributes.number_of(*attribute).is_none();
+        let new = call.attributes.as_slice().iter().filter(is_new).count();
+        let is_full = attributes.len() + new > MAX_CLASS_ATTRIBUTES;
+        let (mut merged, mut trie) = if is_full { Default::default() } else { (attributes.clone(), trie.clone()) };
+        for (mut path, answer) in call.trie.paths() {
             for (number, _) in &mut path {
-                *number = merged.intern(attributes.get(*number));
+                *number = merged.intern(call.attributes.get(*number));
             }
-            trie.insert(&path, answer.clone())?;
+            trie.insert(&path, answer.clone()).map_err(|Conflict| Disabled::NotAFunction)?;
         }
         let trie = without_stale(trie, &merged, source);
-        Ok(Self::new(self.subject_attributes.clone(), merged, trie, false))
+        let subject_attributes = subject_attributes.clone();
+        Ok(Self::new(Paths { subject_attributes, attributes: merged, trie }, false))
     }
 
     /// The row attributes that the answers depend on; `None` if these, or those of the snapshot, are too many for a
     /// table.
     pub(crate) fn row_attributes(&self) -> Option<Vec<&T>> {
-        let of = |scope| self.attributes.as_slice().iter().filter(move |attribute| attribute.scope() == scope);
+        let of = |scope| self.paths.attributes.as_slice().iter().filter(move |attribute| attribute.scope() == scope);
         let of_rows: Vec<&T> = of(Scope::Row).take(MAX_WIDTH + 1).collect();
         let has_table = of_rows.len() <= MAX_WIDTH && of(Scope::Snapshot).nth(MAX_SNAPSHOT_VALUES).is_none();
         has_table.then_some(of_rows)
     }
 
-    /// The answers about these rows: by class of rows if there is a table, else by a walk of the trie for each row.
+    /// The numbers of the answers about these rows, and whether each row has one: by row class if there is a table,
+    /// else by a walk of the trie for each row.
     pub(crate) fn look_up(
         &self,
         recent: &RecentRowClasses<T>,
         source: &impl Source<Attribute = T>,
-        rows: impl Iterator<Item = Row>,
-    ) -> LookupResult {
+        mut rows: impl ExactSizeIterator<Item = Row> + Clone,
+    ) -> (Vec<u32>, bool) {
         if let Some((table, column)) = self.table(recent, source) {
-            return LookupResult::of(rows, |row| table.answers[column.by_row[row as usize] as usize]);
+            let mut is_complete = true;
+            let answer = |row| table.answers[column.by_row[row as usize] as usize];
+            let numbers = rows.map(answer).inspect(|number| is_complete &= *number != MISS).collect();
+            return (numbers, is_complete);
         }
-        let reader = Reader::new(source, &self.attributes);
-        LookupResult::of(rows, |row| {
-            self.trie.walk(|number| reader.read(source, &self.attributes, number, row, || row + 1..)).unwrap_or(MISS)
-        })
+        let Paths { attributes, trie, .. } = &self.paths;
+        let (reader, mut numbers) = (Reader::new(source, attributes), Vec::with_capacity(rows.len()));
+        while let Some(row) = rows.next() {
+            let leaf = trie.find(|number| reader.read(source, attributes, number, row, || rows.clone()));
+            numbers.push(leaf.map_or(MISS, |leaf| leaf.answer));
+        }
+        let is_complete = !numbers.contains(&MISS);
+        (numbers, is_complete)
     }
 
-    /// The answers by class of rows, and the classes of the source's rows; `None` if the answers depend on too much.
+    /// The answers by row class, and the classes of the source's rows; `None` if the answers depend on too much.
     pub(crate) fn table(
         &self,
         recent: &RecentRowClasses<T>,
         source: &impl Source<Attribute = T>,
     ) -> Option<(Arc<AnswerTable<T>>, Arc<RowClassColumn>)> {
-        let known = self.table.load_full().filter(|table| table.holds(source, &self.attributes));
+        let known = self.table.load_full().filter(|table| table.holds(source, &self.paths.attributes));
         let mut table = if let Some(table) = known {
             table
         } else {
-            let row_classes = recent.by(&self.row_attributes()?);
-            Arc::new(AnswerTable::new(row_classes, source, &self.attributes))
+            let row_classes = recent.get_or_make(&self.row_attributes()?);
+            Arc::new(AnswerTable::new(row_classes, source, &self.paths.attributes))
         };
         let column = if let Some(column) = table.row_classes.column(source) {
             column
         } else {
-            table = Arc::new(AnswerTable::new(recent.renumber(&table.row_classes), source, &self.attributes));
+            table =
+                Arc::new(AnswerTable::new(recent.renumber(&table.row_classes, source), source, &self.paths.attributes));
             table.row_classes.column(source)?
         };
         if table.answers.len() < column.count {
-            table = Arc::new(table.with_every_class(&self.trie));
+            table = Arc::new(table.with_every_class(&self.paths.trie));
             self.table.store(Some(Arc::clone(&table)));
         }
         Some((table, column))
     }
 
-    /// The classes of rows that index its table.
+    /// The row classes that index its table.
     pub(crate) fn row_classes(&self) -> Option<Arc<RowClasses<T>>> {
         self.table.load().as_ref().map(|table| Arc::clone(&table.row_classes))
     }
@@ -172,7 +168,7 @@ impl<T: Attribute, A: Answer> SubjectClass<T, A> {
         self.bytes
     }
 
-    /// Bytes that dropping it frees, with its table and its share of the classes of rows.
+    /// Bytes that dropping it frees, with its table and its share of the row classes.
     pub(crate) fn weight(&self) -> usize {
         let share = |table: &Arc<AnswerTable<T>>| {
             // One owner is usually the list of recent ones.
@@ -215,28 +211,11 @@ impl<T: Attribute> AnswerTable<T> {
                 ValueOf::Tuple(index) => tuple[index as usize],
                 ValueOf::Snapshot(value) => value,
             };
-            answers.push(trie.walk(read).unwrap_or(MISS));
+            answers.push(trie.find(read).map_or(MISS, |leaf| leaf.answer));
         });
         let bytes = size_of::<Self>() + size_of_val(&*answers) + size_of_val(&*self.sources);
         let (row_classes, sources) = (Arc::clone(&self.row_classes), self.sources.clone());
         Self { charge: row_classes.charge(bytes), row_classes, sources, answers: answers.into() }
-    }
-}
-
-// === impl LookupResult ===
-
-impl LookupResult {
-    /// Nothing is known.
-    pub(crate) fn blank(rows: usize) -> Self {
-        Self { numbers: vec![MISS; rows], misses: (0..rows as u32).collect() }
-    }
-
-    fn of(rows: impl Iterator<Item = Row>, answer: impl Fn(Row) -> u32) -> Self {
-        let mut is_missed = false;
-        let numbers: Vec<u32> = rows.map(answer).inspect(|number| is_missed |= *number == MISS).collect();
-        let unanswered = |(at, number): (usize, &u32)| (*number == MISS).then_some(at as u32);
-        let misses = if is_missed { numbers.iter().enumerate().filter_map(unanswered).collect() } else { Vec::new() };
-        Self { numbers, misses }
     }
 }
 

@@ -1,9 +1,9 @@
-//! The classes of subjects: a tree whose inner nodes are attributes of the subject.
+//! The subject classes: a tree whose inner nodes are attributes of the subject.
 //!
 //! A function may read `subject.annotation(subject.label("team"))`: which attribute comes next depends on the values so
 //! far. So each node names one attribute, and each value leads to a node or a class of its own. An edge is found by the
-//! number of its node and its value, in one of 256 maps. The maps are immutable: a writer publishes the next version, which
-//! shares those that have not changed.
+//! number of its node and its value, in one of 256 maps. The maps are immutable: a writer publishes the next version,
+//! which shares those that have not changed.
 
 use std::sync::Arc;
 
@@ -14,10 +14,11 @@ use crate::{
     attribute::Row,
     clock::tick,
     decision_tree::{DecisionTree, EdgesByNode},
+    disabled::Disabled,
     edge::{Edge, EdgeKey, Next, Node, SubjectClassOf},
     read_log::MAX_SUBJECT_ATTRIBUTES,
     source::Source,
-    subject_class::Answer,
+    trie::Answer,
 };
 
 /// Edges are in `FANOUT` branches of `FANOUT` shards. A write copies the list of branches, and one or two branches with
@@ -27,6 +28,9 @@ const FANOUT_BITS: u32 = 4;
 
 /// Maximum edges.
 const MAX_EDGES: usize = 8_192;
+
+/// Stands for any row.
+const NO_ROW: Row = 0;
 
 /// Readers take the current version; there is one writer at a time.
 pub(crate) struct SubjectTree<S: Source, A>(ArcSwapOption<TreeVersion<S, A>>);
@@ -51,10 +55,6 @@ struct SubjectPath<S: Source, A> {
     class: Option<Arc<SubjectClassOf<S, A>>>,
 }
 
-/// A path has too many attributes.
-#[derive(Debug)]
-pub(crate) struct TooLong;
-
 // === impl SubjectTree ===
 
 impl<S: Source, A: Answer> SubjectTree<S, A> {
@@ -64,7 +64,7 @@ impl<S: Source, A: Answer> SubjectTree<S, A> {
         let version = version.as_ref()?;
         // All edges of a path get the same time, so that they are evicted together.
         let now = tick();
-        let mut next = version.root.as_ref()?.follow(now);
+        let mut next = version.root.as_ref()?.touch(now);
         loop {
             next = match next {
                 Next::Class(class) => return Some(Arc::clone(class)),
@@ -73,35 +73,40 @@ impl<S: Source, A: Answer> SubjectTree<S, A> {
         }
     }
 
-    /// Replaces the class of a source's subject. `change` gets the class and all attributes of the subject, the new ones
-    /// included.
+    /// Replaces the class of a source's subject. `change` gets the class and all attributes of the subject, the new
+    /// ones included.
     ///
     /// A class that was made without one of them is dropped first: its answers may depend on the attribute's value.
-    pub(crate) fn update<E: From<TooLong>>(
+    pub(crate) fn update(
         &self,
         source: &S,
         attributes: &[S::Attribute],
-        change: impl FnOnce(Option<&SubjectClassOf<S, A>>, Vec<S::Attribute>) -> Result<Option<SubjectClassOf<S, A>>, E>,
-    ) -> Result<(), E> {
+        change: impl FnOnce(
+            Option<&SubjectClassOf<S, A>>,
+            Vec<S::Attribute>,
+        ) -> Result<Option<SubjectClassOf<S, A>>, Disabled>,
+    ) -> Result<(), Disabled> {
         let mut version = self.next_version();
         let path = version.path(source);
         let new: Vec<_> =
             attributes.iter().filter(|attribute| !path.subject_attributes.contains(attribute)).cloned().collect();
         if path.subject_attributes.len() + new.len() > MAX_SUBJECT_ATTRIBUTES {
-            return Err(TooLong.into());
+            return Err(Disabled::TooManyReads);
         }
         let known = path.class.as_deref().filter(|_| new.is_empty());
         let of_class = path.subject_attributes.iter().chain(&new).cloned().collect();
         let Some(class) = change(known, of_class)? else { return Ok(()) };
+        // They are attributes of the subject: the row does not matter.
+        let value_of = |attribute: &S::Attribute| source.value(attribute, NO_ROW);
         let mut next = Next::Class(Arc::new(class));
         for attribute in new.into_iter().rev() {
             let node = Node { number: tick(), attribute };
             let key = (node.number, source.shared_fingerprint(&node.attribute));
-            version.put(source, key, &node.attribute, next);
+            version.put(key, value_of(&node.attribute), next);
             next = Next::Node(Arc::new(node));
         }
         match (path.last, path.subject_attributes.last()) {
-            (Some(key), Some(attribute)) => version.put(source, key, attribute, next),
+            (Some(key), Some(attribute)) => version.put(key, value_of(attribute), next),
             _ => version.put_root(next),
         }
         if version.count > MAX_EDGES {
@@ -183,14 +188,14 @@ impl<S: Source, A: Answer> TreeVersion<S, A> {
     #[inline]
     fn follow(&self, key: &EdgeKey, now: u64) -> Option<&Next<S, A>> {
         let (branch, shard) = shard_of(key);
-        self.branches[branch][shard].get(key).map(|edge| edge.follow(now))
+        self.branches[branch][shard].get(key).map(|edge| edge.touch(now))
     }
 
     /// The path of a source's subject.
     fn path(&self, source: &S) -> SubjectPath<S, A> {
         let mut path = SubjectPath { last: None, subject_attributes: Vec::new(), class: None };
         let now = tick();
-        let mut next = self.root.as_ref().map(|root| root.follow(now));
+        let mut next = self.root.as_ref().map(|root| root.touch(now));
         while let Some(known) = next {
             match known {
                 Next::Class(class) => {
@@ -208,10 +213,8 @@ impl<S: Source, A: Answer> TreeVersion<S, A> {
         path
     }
 
-    fn put(&mut self, source: &S, key: EdgeKey, attribute: &S::Attribute, next: Next<S, A>) {
-        // It is an attribute of the subject: the row does not matter.
-        const NO_ROW: Row = 0;
-        let edge = Arc::new(Edge::new(Some(source.value(attribute, NO_ROW)), next));
+    fn put(&mut self, key: EdgeKey, value: S::Value, next: Next<S, A>) {
+        let edge = Arc::new(Edge::new(Some(value), next));
         self.count_in(&edge);
         let (branch, shard) = shard_of(&key);
         let branch = Arc::make_mut(&mut self.branches[branch]);

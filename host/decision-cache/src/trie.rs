@@ -2,13 +2,18 @@
 
 use hashbrown::{HashMap, HashSet};
 
-use crate::fingerprint::Fingerprint;
+use crate::{attribute::HeapSize, fingerprint::Fingerprint};
 
 /// At most this many edges are searched linearly.
 const MAX_SEARCHED_EDGES: usize = 6;
 
 /// A new answer is compared with this many of the last ones, so that equal ones are kept once.
 const LAST_ANSWERS: usize = 8;
+
+/// An answer that can be cached.
+pub trait Answer: HeapSize + Clone + PartialEq + Send + Sync + 'static {}
+
+impl<A: HeapSize + Clone + PartialEq + Send + Sync + 'static> Answer for A {}
 
 /// Answers by the reads on the path to them. Attributes are numbers that the owner gives.
 #[derive(Debug, Clone)]
@@ -54,16 +59,13 @@ pub(crate) struct Conflict;
 // === impl Trie ===
 
 impl<A> Trie<A> {
-    /// The index of the answer at the end of the path that `read` follows; `None` if the path is new.
-    #[inline]
-    pub(crate) fn walk(&self, read: impl FnMut(u32) -> Fingerprint) -> Option<u32> {
-        self.find(read).map(|leaf| leaf.answer)
-    }
+    /// The first step.
+    pub(crate) const ROOT: u32 = 0;
 
-    /// The end of the path that `read` follows.
+    /// The end of the path that `read` follows; `None` if the path is new.
     #[inline]
     pub(crate) fn find(&self, mut read: impl FnMut(u32) -> Fingerprint) -> Option<Leaf> {
-        let mut at = 0;
+        let mut at = Self::ROOT;
         loop {
             match self.steps.get(at as usize)? {
                 Step::Read(attribute, edges) => at = edges.get(read(*attribute))?,
@@ -82,16 +84,8 @@ impl<A> Trie<A> {
         Self { steps: Vec::new(), answers }
     }
 
-    /// Folds the trie from the answers up; `None` if there is no answer.
+    /// Folds the trie from the answers up, beginning at a step; `None` if there is no answer.
     pub(crate) fn fold<T>(
-        &self,
-        answer: &impl Fn(&A) -> T,
-        read: &impl Fn(u32, Vec<(Fingerprint, T)>) -> T,
-    ) -> Option<T> {
-        self.fold_from(0, answer, read)
-    }
-
-    fn fold_from<T>(
         &self,
         at: u32,
         answer: &impl Fn(&A) -> T,
@@ -104,7 +98,7 @@ impl<A> Trie<A> {
                 let mut branches = Vec::with_capacity(edges.len());
                 // The read log bounds how long a path is, and so how deep this goes.
                 edges.for_each(|value, next| {
-                    branches.extend(self.fold_from(next, answer, read).map(|tree| (value, tree)));
+                    branches.extend(self.fold(next, answer, read).map(|tree| (value, tree)));
                 });
                 Some(read(*attribute, branches))
             }
@@ -114,7 +108,7 @@ impl<A> Trie<A> {
     /// Every path with its answer.
     pub(crate) fn paths(&self) -> Vec<(Path, &A)> {
         let mut paths = Vec::new();
-        let mut open: Vec<(u32, Path)> = if self.steps.is_empty() { vec![] } else { vec![(0, vec![])] };
+        let mut open: Vec<(u32, Path)> = if self.steps.is_empty() { vec![] } else { vec![(Self::ROOT, vec![])] };
         while let Some((at, path)) = open.pop() {
             match &self.steps[at as usize] {
                 Step::Open => {}
@@ -153,9 +147,9 @@ impl<A: Clone + PartialEq> Trie<A> {
         if self.steps.is_empty() {
             self.steps.push(Step::Open);
         }
-        let mut at = 0;
+        let mut at = Self::ROOT;
         for (attribute, value) in path {
-            at = self.follow(at, *attribute, *value)?;
+            at = self.step_into(at, *attribute, *value)?;
         }
         match self.steps[at as usize] {
             Step::Open => {
@@ -168,7 +162,8 @@ impl<A: Clone + PartialEq> Trie<A> {
         }
     }
 
-    fn follow(&mut self, at: u32, attribute: u32, value: Fingerprint) -> Result<u32, Conflict> {
+    /// The step that a value leads to, which is added if it is new.
+    fn step_into(&mut self, at: u32, attribute: u32, value: Fingerprint) -> Result<u32, Conflict> {
         let new = self.steps.len() as u32;
         let step = &mut self.steps[at as usize];
         if let Step::Open = step {

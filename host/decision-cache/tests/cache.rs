@@ -6,7 +6,7 @@ mod toy;
 
 use std::sync::{Arc, atomic::Ordering};
 
-use plimsoll_decision_cache::{Branch, DecisionTree, Disabled, Evaluation, Evict, Row, evict_to};
+use plimsoll_decision_cache::{Branch, DecisionTree, Disabled, Evaluation, Evict, RecentCombined, Row, evict_to};
 
 use self::toy::{By, Cache, KEYS, Of, Reads, Snapshot, World, ask, ask_with_witnesses};
 
@@ -55,6 +55,34 @@ fn a_subject_that_reads_more_than_the_one_before_is_not_answered_by_the_classes_
 }
 
 #[test]
+fn subject_classes_share_the_row_classes_that_one_of_them_had_numbered_again() {
+    let cache = Cache::default();
+    let function = |reads: &Reads<'_>| (reads.read(&Of::Subject(0)) + reads.read(&Of::Row(0))).to_string();
+    let mut world = world(80, |row| row as i64);
+    let of_subject = |world: &World, subject| World { subject: [subject; KEYS as usize], ..world.clone() };
+    for subject in 1..4 {
+        let world = of_subject(&world, subject);
+        let again = [evaluated(&cache, &world, function), evaluated(&cache, &world, function)];
+        assert_eq!(again[1], 0);
+    }
+    let share_row_classes = |world: &World| {
+        let known = |subject| cache.lookup_by_row_class(&of_subject(world, subject)).unwrap();
+        let recent = RecentCombined::default();
+        let combined = |subject| recent.get(&[&known(subject)]).is_some();
+        // The first request for a list only notes it.
+        (combined(1), combined(1), combined(2), combined(3)) == (false, true, true, true)
+    };
+    assert!(share_row_classes(&world));
+    // More values than there is room for: only subject 1 is asked about meanwhile.
+    for step in 1..20 {
+        let cells = |row: i64| [step * 100 + row; KEYS as usize];
+        world.snapshot = Arc::new(world.snapshot.next((0..80).map(cells).collect()));
+        cache.lookup_by_row_class(&of_subject(&world, 1)).unwrap();
+    }
+    assert!(share_row_classes(&world));
+}
+
+#[test]
 fn only_the_rows_that_are_asked_about_are_read() {
     let (cache, world) = (Cache::default(), world(1_000, |row| row as i64 % 4));
     let some: Vec<Row> = (0..1_000).step_by(10).collect();
@@ -62,6 +90,21 @@ fn only_the_rows_that_are_asked_about_are_read() {
     let (answers, evaluated) = ask(&cache, &world, &some, By::RowClass, function).unwrap();
     assert_eq!((answers[1].as_str(), answers.len(), evaluated), ("2", 100, 2));
     assert_eq!(world.snapshot.fingerprints.load(Ordering::Relaxed), 100, "each once, and none of the other rows");
+}
+
+#[test]
+fn a_row_that_is_not_asked_about_is_read_by_no_walk_of_the_trie() {
+    let (cache, mut world) = (Cache::default(), world(1_000, |row| row as i64 % 4));
+    let some: Vec<Row> = (0..1_000).step_by(100).collect();
+    // More values of the snapshot than a table may depend on.
+    let function = |reads: &Reads<'_>| {
+        let counts: i64 = (0..70).map(|value| reads.read(&Of::Count(1, value))).sum();
+        (counts + reads.read(&Of::Row(0))).to_string()
+    };
+    assert_eq!(ask(&cache, &world, &some, By::Row, function).unwrap().1, 1);
+    world.snapshot = Arc::new(Snapshot::new(world.snapshot.rows.clone()));
+    assert_eq!(ask(&cache, &world, &some, By::Row, function).unwrap().1, 0);
+    assert_eq!(world.snapshot.fingerprints.load(Ordering::Relaxed), some.len());
 }
 
 #[test]
@@ -116,7 +159,7 @@ fn the_names_that_rows_are_told_apart_by_are_charged() {
     let long = Of::RowText("k".repeat(500_000));
     let function = |reads: &Reads<'_>| reads.read(&long).to_string();
     evaluated(&cache, &world, function);
-    assert!(cache.bytes() > 1_000_000, "the class of subjects and the classes of rows own the name: {}", cache.bytes());
+    assert!(cache.bytes() > 1_000_000, "the subject class and the row classes own the name: {}", cache.bytes());
     world.snapshot = Arc::new(world.snapshot.next(vec![[5; KEYS as usize]; 10]));
     evaluated(&cache, &world, function);
     assert!(cache.bytes() > 1_000_000, "{}", cache.bytes());
@@ -140,6 +183,19 @@ fn attributes_named_by_rows_are_unlimited() {
     assert_eq!(evaluated(&cache, &world, function), 1);
     let bytes = world.snapshot.columns().bytes();
     assert!(bytes < 512 * 3_000 * 9, "{bytes} bytes: not a column for each of 3,000 attributes");
+}
+
+#[test]
+fn a_class_whose_attributes_become_too_many_keeps_those_of_the_last_call() {
+    let cache = Cache::default();
+    let function = |reads: &Reads<'_>| {
+        let first = reads.read(&Of::Row(0)) as u64;
+        (0..15).map(|name| reads.read(&Of::RowNamed(first * 16 + name))).sum::<i64>().to_string()
+    };
+    let (first, second) = (world(600, |row| row as i64 + 1), world(600, |row| row as i64 + 1_001));
+    assert_eq!((evaluated(&cache, &first, function), evaluated(&cache, &first, function)), (600, 0));
+    assert_eq!((evaluated(&cache, &second, function), evaluated(&cache, &second, function)), (600, 0));
+    assert_eq!(evaluated(&cache, &first, function), 600, "18,000 attributes are too many for a class");
 }
 
 #[test]

@@ -42,6 +42,13 @@ pub(crate) enum Handling {
     Forward(Arc<str>),
 }
 
+/// The state that requests are answered from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Backend<'b> {
+    pub(crate) gateway: &'b Gateway,
+    pub(crate) cache: &'b RequestCache,
+}
+
 /// The origin of a request: when it came in, and who sent it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestOrigin {
@@ -56,7 +63,7 @@ pub fn answer(gateway: &Gateway, cache: &RequestCache, path: &str, body: &Bytes,
     let (mut unlimited, origin) =
         (MemoryReservation::unlimited(), RequestOrigin { received, sender: Sender::default(), may_bind: true });
     match ExtenderVerb::from_path(path) {
-        Some((group, verb)) => verb.answer((gateway, cache), group, body, origin, &mut unlimited),
+        Some((group, verb)) => verb.answer(Backend { gateway, cache }, group, body, origin, &mut unlimited),
         None => ExtenderReply::plain_error(WireError::unknown_path()),
     }
 }
@@ -68,15 +75,16 @@ impl ExtenderVerb {
     /// forwarded.
     pub(crate) fn answer(
         self,
-        (gateway, cache): (&Gateway, &RequestCache),
+        backend: Backend<'_>,
         group: &str,
         body: &Bytes,
         origin: RequestOrigin,
         memory: &mut MemoryReservation,
     ) -> ExtenderReply {
+        let gateway = backend.gateway;
         let reply = match self {
             Self::Filter => on_nodes(
-                (gateway, cache),
+                backend,
                 body,
                 origin,
                 memory,
@@ -84,14 +92,14 @@ impl ExtenderVerb {
                 |nodes, outcome, memory| encode::filter(nodes, outcome, |bytes| memory.grow(bytes)),
             ),
             Self::Prioritize(scale) => on_nodes(
-                (gateway, cache),
+                backend,
                 body,
                 origin,
                 memory,
                 |query| gateway.prioritize(scale, group, query),
                 |nodes, outcome, memory| encode::prioritize(nodes, outcome, |bytes| memory.grow(bytes)),
             ),
-            Self::Preempt => preempt((gateway, cache), group, body, origin, memory),
+            Self::Preempt => preempt(backend, group, body, origin, memory),
             Self::Bind => match answer_bind(gateway, group, decode::binding_args(body, origin.received)) {
                 Handling::Reply(reply) => Ok(reply),
                 Handling::Forward(peer) => Err(WireError::not_forwarded(&peer, "there is no way to it")),
@@ -101,10 +109,9 @@ impl ExtenderVerb {
     }
 }
 
-/// Reads a filter or prioritize request.
-fn extender_args(
-    gateway: &Gateway,
-    cache: &RequestCache,
+/// Reads a filter or prioritize request, with the memory for it.
+fn read_args(
+    Backend { gateway, cache }: Backend<'_>,
     sender: Sender,
     cluster: Option<&Cluster>,
     body: &Bytes,
@@ -117,12 +124,13 @@ fn extender_args(
     let args = decode::extender_args(body, &cache.names(cluster), &known)?;
     memory.shrink_to(before + DECODED_BYTES_PER_NODE * args.nodes.len());
     // A node with unchanged bytes is not parsed again.
-    let objects = args.nodes.unknown_objects().map(|node| to_read_object(node)).sum::<usize>();
-    memory.grow(DECISION_BYTES_PER_NODE * args.nodes.len() + objects + to_read_object(&args.pod))?;
+    let objects = args.nodes.unknown_objects().map(|node| parse_bytes(node)).sum::<usize>();
+    memory.grow(DECISION_BYTES_PER_NODE * args.nodes.len() + objects + parse_bytes(&args.pod))?;
     Ok(args)
 }
 
-fn to_read_object(json: &[u8]) -> usize {
+/// The bytes that parsing an object takes.
+fn parse_bytes(json: &[u8]) -> usize {
     OBJECT_BYTES_PER_BYTE * json.len() + OBJECT_BYTES_PER_COMMA * commas(json)
 }
 
@@ -132,24 +140,24 @@ fn commas(json: &[u8]) -> usize {
 
 /// Decides about the nodes of a request.
 fn on_nodes<T>(
-    (gateway, cache): (&Gateway, &RequestCache),
+    backend: Backend<'_>,
     body: &Bytes,
     RequestOrigin { received, sender, may_bind }: RequestOrigin,
     memory: &mut MemoryReservation,
     decide: impl FnOnce(&Query<'_>) -> Result<(T, PostReplyWork), DecideError>,
     encode: impl FnOnce(&WireNodes, &T, &mut MemoryReservation) -> Result<Vec<u8>, WireError>,
 ) -> Result<ExtenderReply, WireError> {
-    let cluster = gateway.cluster();
-    let args = extender_args(gateway, cache, sender, cluster.as_deref(), body, memory)?;
+    let cluster = backend.gateway.cluster();
+    let args = read_args(backend, sender, cluster.as_deref(), body, memory)?;
     let nodes = args.nodes.as_query(cluster.as_ref());
-    let query = Query { pod: cache.pod(args.pod)?, nodes, received, sender, may_bind };
+    let query = Query { pod: backend.cache.pod(args.pod)?, nodes, received, sender, may_bind };
     let (outcome, after) = decide(&query).map_err(|error| about(&query.pod, error))?;
     let body = encode(&args.nodes, &outcome, memory)?;
     Ok(ExtenderReply::decided(body, args.nodes.len(), after))
 }
 
 fn preempt(
-    (gateway, cache): (&Gateway, &RequestCache),
+    Backend { gateway, cache }: Backend<'_>,
     group: &str,
     body: &Bytes,
     RequestOrigin { received, sender, .. }: RequestOrigin,

@@ -23,6 +23,8 @@ pub struct RequestCache {
     indexes: NameIndexes,
     /// The index of no names.
     nothing: Arc<NameIndex>,
+    /// The order of no nodes.
+    no_order: Arc<SuccessorTable>,
     pods: RecentPods,
 }
 
@@ -43,8 +45,8 @@ impl RequestCache {
     /// The whole nodes that a sender has brought, with their order.
     pub(crate) fn known_nodes(&self, sender: Sender, nodes: KnownNodes) -> KnownNodeOrder {
         let is_empty = nodes.cluster().slots().is_empty();
-        let index = if is_empty { Arc::clone(&self.nothing) } else { self.indexes.of_sender(sender, nodes.cluster()) };
-        KnownNodeOrder { nodes, index }
+        let order = if is_empty { Arc::clone(&self.no_order) } else { self.indexes.of_sender(sender, nodes.cluster()) };
+        KnownNodeOrder { nodes, order }
     }
 
     /// Parses a pod, unless one of the last requests has brought the same.

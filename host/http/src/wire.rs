@@ -6,10 +6,10 @@ mod binding;
 mod body;
 mod concurrency;
 mod deciding;
-mod inline;
 mod log;
 mod observer;
 mod reply_body;
+mod threads;
 mod wire_request;
 
 use std::{
@@ -76,7 +76,7 @@ pub async fn serve_wire(
     config: WireConfig,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
-    gateway.set_blocking(inline::blocking());
+    gateway.set_blocking(threads::blocking());
     let cache = Arc::new(RequestCache::default());
     cache.follow(&gateway);
     let wire = Wire {
@@ -152,7 +152,7 @@ impl Wire {
         client: &Client,
         body: RequestBody,
     ) -> Result<ReceivedBody, WireError> {
-        if let Err(error) = self.admit(verb, client, request.parts).and_then(|()| request.check_group(group)) {
+        if let Err(error) = self.check_access(verb, client, request.parts).and_then(|()| request.check_group(group)) {
             self.body_reader.skip(body).await;
             return Err(error);
         }
@@ -160,7 +160,7 @@ impl Wire {
     }
 
     /// Whether a client may use this verb. It is checked before a bind is forwarded: the replica that binds trusts us.
-    fn admit(&self, verb: ExtenderVerb, client: &Client, parts: &Parts) -> Result<(), WireError> {
+    fn check_access(&self, verb: ExtenderVerb, client: &Client, parts: &Parts) -> Result<(), WireError> {
         hosts::check_no_page(&parts.headers).map_err(WireError::foreign)?;
         if let Some(hosts) = self.hosts.as_ref().filter(|_| client.is_local) {
             hosts.check(&parts.uri, &parts.headers).map_err(WireError::foreign)?;

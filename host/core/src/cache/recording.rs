@@ -32,10 +32,10 @@ pub(crate) struct Recording {
     log: SharedLog<Attribute>,
     /// Every read with its value; none if only the decision cache needs them.
     lines: Option<Arc<Mutex<Lines>>>,
-    /// Whether something was read of the nodes of the request together, or of another node than the one in question.
-    /// None: it is not recorded.
+    /// Whether something was read of the nodes of the request together, or of another node than the one in question;
+    /// `None` if that is not recorded.
     compares_nodes: Option<Arc<AtomicBool>>,
-    /// Whether something was read that the sidecar does not declare: a source of facts, or a count. None: it is
+    /// Whether something was read that the sidecar does not declare: a source of facts, or a count; `None` if that is
     /// not recorded.
     reads_undeclared: Option<Arc<AtomicBool>>,
 }
@@ -66,7 +66,7 @@ pub struct ReadLine {
 impl Recording {
     /// A recording for the decision cache.
     pub(crate) fn of(log: &SharedLog<Attribute>) -> Self {
-        Self { log: log.clone(), ..Self::default() }
+        Self { log: Arc::clone(log), ..Self::default() }
     }
 
     /// A recording that keeps every read with its value, for people.
@@ -91,7 +91,7 @@ impl Recording {
         recording
     }
 
-    /// The same in words of the policy, without secrets of its settings (JSON), which it may use as keys.
+    /// The reads of [`Self::take_lines`], with the policy's source names and without secrets of its settings (JSON).
     pub(crate) fn take_shown_lines(&self, settings: &str, facts: Option<&FactAccess>) -> Vec<ReadLine> {
         let secrets = Secrets::of(settings);
         let mut lines = self.take_lines();

@@ -22,8 +22,8 @@ enum Completeness {
     All,
     /// Others were of the node or the pods on it: the records must be the same.
     OfNode,
-    /// There were too many: all of the cluster must be the same.
-    TooMany,
+    /// Some are not listed: all of the cluster must be the same.
+    Unknown,
 }
 
 /// Something that has another value now.
@@ -42,8 +42,8 @@ impl SeenValues {
     pub(crate) fn of(recording: &Recording, view: &View) -> Self {
         let log = recording.log();
         let value = |attribute: &Attribute| (attribute.clone(), attribute.fingerprint(view, NODE));
-        let completeness = match (log.is_cut(), log.is_uncacheable()) {
-            (true, _) => Completeness::TooMany,
+        let completeness = match (log.has_lost_reads(), log.is_uncacheable()) {
+            (true, _) => Completeness::Unknown,
             (false, true) => Completeness::OfNode,
             (false, false) => Completeness::All,
         };
@@ -52,7 +52,7 @@ impl SeenValues {
 
     /// Whether any of them may change when a pod is bound.
     pub(crate) fn has_read_pods(&self) -> bool {
-        self.completeness == Completeness::TooMany || self.values.iter().any(|(attribute, _)| attribute.counts_pods())
+        self.completeness == Completeness::Unknown || self.values.iter().any(|(attribute, _)| attribute.counts_pods())
     }
 
     /// A value that is not the same in the later of two views of the node, if there is one. Reads of a record that both
@@ -62,7 +62,7 @@ impl SeenValues {
         if self.completeness != Completeness::All && differing != Parts::NONE {
             return Some(Change::OfNode);
         }
-        if self.completeness == Completeness::TooMany && !earlier.has_population_of(later) {
+        if self.completeness == Completeness::Unknown && !earlier.has_population_of(later) {
             return Some(Change::OfCluster(Box::default()));
         }
         let is_shared =

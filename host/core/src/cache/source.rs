@@ -78,11 +78,12 @@ impl Attribute {
             AttributeOf::PlacedRecord => view.placed_stamp(node).map_or(Fingerprint::ABSENT, of_stamp),
             AttributeOf::FactsRecord => view.facts_fingerprint(node),
             AttributeOf::Read(ReadAttribute::EachPlaced(read)) => fingerprint_of_all(view.each_placed(node, read)),
-            // Equal to no other, so that the policy is asked, and finds out.
+            // Unknown total: a fresh fingerprint, so that the lookup misses; only a call may take the time to add it
+            // up.
             AttributeOf::Read(read) if read.is_of_cluster() && self.needs_walk(view) => {
                 Fingerprint::of(&("not known", stamp()))
             }
-            AttributeOf::Read(_) => self.read(node).map_or(Fingerprint::ABSENT, |read| match view.answer_one(read) {
+            AttributeOf::Read(_) => self.read(node).map_or(Fingerprint::ABSENT, |read| match view.answer(read) {
                 Ok(value) => fingerprint(&value),
                 // A node of the view has an answer to every read of it; the cluster may have none.
                 Err(_) => Fingerprint::of("no answer"),
@@ -90,7 +91,7 @@ impl Attribute {
         }
     }
 
-    /// Whether its value has to be worked out from all pods or nodes of the cluster first.
+    /// Whether its value has to be added up from all pods or nodes of the cluster first.
     fn needs_walk(&self, view: &View) -> bool {
         self.read(0).is_some_and(|read| view.needs_walk(&read))
     }
@@ -122,7 +123,7 @@ impl Attribute {
         if let AttributeOf::Read(ReadAttribute::EachPlaced(read)) = &self.of {
             return Shown::List(view.each_placed(node, read).map(shown).collect());
         }
-        self.read(node).and_then(|read| view.answer_one(read).ok().map(shown)).unwrap_or(Shown::Absent)
+        self.read(node).and_then(|read| view.answer(read).ok().map(shown)).unwrap_or(Shown::Absent)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Evaluations of one node by a fresh instance: to check a cached answer, or to explain one.
 
-use std::{fmt::Debug, sync::Arc};
+use std::sync::Arc;
 
 use crate::{
     Ask, Difference, Disabled, Fault, Member, NodeSource, Policy, ReadLine, Verb, Verdict, View,
@@ -104,7 +104,7 @@ pub(super) fn evaluate<A>(
 }
 
 /// Evaluates a cached answer again; a difference disables the cache.
-pub(super) fn recheck<A: CachedAnswer + Debug>(
+pub(super) fn recheck<A: CachedAnswer>(
     caller: &Caller,
     member: &Member,
     verb: Verb,

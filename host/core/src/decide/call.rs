@@ -131,34 +131,34 @@ impl Caller {
         member: &Member,
         verb: Verb,
         view: View,
-        ask: impl FnOnce(&Ask, &[u32]) -> Result<Vec<A>, Fault>,
+        ask_guest: impl FnOnce(&Ask, &[u32]) -> Result<Vec<A>, Fault>,
     ) -> Result<Vec<A>, Fault> {
-        let started = self.clock.now();
+        let host_began = self.clock.now();
         let asked = view.node_count();
         let nodes: Vec<u32> = (0..asked as u32).collect();
         let view = Arc::new(member.view_of(view));
         let pod = Arc::clone(view.shared_pod());
-        let begun = self.now();
-        let result = self.bounded(member, verb, view, begun, |question| ask(question, &nodes));
+        let guest_began = self.now();
+        let result = self.bounded(member, verb, view, guest_began, |question| ask_guest(question, &nodes));
         let result = result.and_then(|answers| check(&answers, asked).map(|()| answers));
         let rejected = |answers: &Vec<A>| answers.iter().filter(|answer| answer.rejects()).count();
         let counts = result.as_ref().map(|answers| (asked, rejected(answers), asked));
-        self.report(&pod, member, verb, (started, begun), counts);
+        self.report(&pod, member, verb, (host_began, guest_began), counts);
         result
     }
 
     /// Reports a call to the observer and the circuit: the number of nodes, of rejected ones and of evaluated ones, and
-    /// the time. The host worked from `started` on, the guest from `begun` on.
+    /// the time. The host worked from `host_began` on, the guest from `guest_began` on.
     pub(super) fn report(
         &self,
         pod: &Pod,
         member: &Member,
         verb: Verb,
-        (started, begun): (Instant, Instant),
+        (host_began, guest_began): (Instant, Instant),
         result: Result<(usize, usize, usize), &Fault>,
     ) {
         let now = self.clock.now();
-        let elapsed = now.saturating_duration_since(started);
+        let elapsed = now.saturating_duration_since(host_began);
         match result {
             Ok((asked, rejected, evaluated)) => {
                 // A cached answer says nothing about the guest's health.
@@ -170,7 +170,7 @@ impl Caller {
             Err(fault) => {
                 self.observer.called(member, verb, Outcome::Fault(fault), elapsed);
                 self.observer.failed(self.call_of(pod, member, verb), fault);
-                if self.is_to_blame(member, fault, begun) && member.circuit.failed(verb, pod, now) {
+                if self.is_to_blame(member, fault, guest_began) && member.circuit.failed(verb, pod, now) {
                     self.observer.circuit_opened(member, verb);
                 }
             }
@@ -183,15 +183,15 @@ impl Caller {
     }
 
     /// Reports to the observer that every answer was cached: about how many nodes, and how many were rejected.
-    /// The lookup began at `started`.
+    /// The lookup began at `host_began`.
     pub(super) fn report_cached(
         &self,
         member: &Member,
         verb: Verb,
         (asked, rejected): (usize, usize),
-        started: Instant,
+        host_began: Instant,
     ) {
-        let took = self.now().saturating_duration_since(started);
+        let took = self.now().saturating_duration_since(host_began);
         self.observer.called(member, verb, Outcome::Answered { asked, rejected, evaluated: 0 }, took);
     }
 
@@ -201,15 +201,15 @@ impl Caller {
         member: &Member,
         verb: Verb,
         view: View,
-        ask: impl FnOnce(&Ask, &[u32]) -> Result<Vec<A>, Fault>,
+        ask_guest: impl FnOnce(&Ask, &[u32]) -> Result<Vec<A>, Fault>,
     ) -> Result<Option<Vec<A>>, DecideError> {
-        or_skip(member, verb, self.call(member, verb, view, ask))
+        or_skip(member, verb, self.call(member, verb, view, ask_guest))
     }
 
     /// Whether a fault counts for the policy's circuit: not if others had left it no room, or less than half of its
     /// time.
-    fn is_to_blame(&self, member: &Member, fault: &Fault, begun: Instant) -> bool {
-        let had = self.deadline.saturating_duration_since(begun);
+    fn is_to_blame(&self, member: &Member, fault: &Fault, guest_began: Instant) -> bool {
+        let had = self.deadline.saturating_duration_since(guest_began);
         match fault.kind {
             FaultKind::CircuitOpen | FaultKind::NotLoaded | FaultKind::Busy | FaultKind::AbsentFact => false,
             FaultKind::Timeout => had >= member.config.timeout.min(self.request_timeout) / 2,
@@ -223,13 +223,13 @@ impl Caller {
         member: &Member,
         verb: Verb,
         view: Arc<View>,
-        begun: Instant,
-        ask: impl FnOnce(&Ask) -> Result<A, Fault>,
+        guest_began: Instant,
+        ask_guest: impl FnOnce(&Ask) -> Result<A, Fault>,
     ) -> Result<A, Fault> {
-        if let Some(fault) = closed_out(member, verb, view.pod(), begun) {
+        if let Some(fault) = closed_out(member, verb, view.pod(), guest_began) {
             return Err(fault);
         }
-        if begun >= self.deadline {
+        if guest_began >= self.deadline {
             let detail = format!("no time was left of the request, which may take {:?}", self.request_timeout);
             return Err(Fault::new(FaultKind::Timeout, detail));
         }
@@ -240,7 +240,7 @@ impl Caller {
             Ask { policy: Arc::clone(&member.id), view, limits, class: self.class, origin, after_validate: false };
         let result = self
             .blocking
-            .run(|| catch_unwind(AssertUnwindSafe(|| ask(&question))))
+            .run(|| catch_unwind(AssertUnwindSafe(|| ask_guest(&question))))
             .unwrap_or_else(|panic| Err(Fault::new(FaultKind::Host, panic_text(panic.as_ref()))))
             .map_err(|fault| fault.without(&Secrets::shared(&member.settings)));
         if let Err(fault) = &result {

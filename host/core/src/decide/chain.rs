@@ -4,15 +4,11 @@ use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-use crate::{
-    Fault, Member, Verdict, View,
-    cache::{Evaluated, RowAnswers},
-    one_line,
-};
+use crate::{Fault, Member, Verdict, View, cache::RowAnswers, one_line};
 
 use super::{
     Rejection,
-    feasible::{FeasibleClasses, FeasibleNodes, check_covered, uncovered},
+    feasible::{CachedByClass, FeasibleClasses, FeasibleNodes, PolicyAnswers, check_covered, uncovered},
 };
 
 /// The reasons of one reply, each text once.
@@ -24,13 +20,21 @@ pub(super) struct Reasons {
     hasher: DefaultHashBuilder,
 }
 
+/// Why a node is rejected: the number of the text, and whether preemption cannot help.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Reason {
+    number: u32,
+    unresolvable: bool,
+}
+
 /// The filters so far: which nodes they have rejected, and which are feasible.
 pub(super) struct Chain<'c> {
     pub(super) feasible: FeasibleNodes,
     reasons: &'c mut Reasons,
-    /// The rejection of each combined class, as long as nodes are feasible by class.
-    by_class: Vec<Option<Rejection>>,
-    /// The rejected nodes, by index in the list of nodes.
+    /// The index in the request of each node of the view; `None` where it is the same.
+    request_indices: Option<&'c [u32]>,
+    /// Why each combined class is rejected, as long as nodes are feasible by class.
+    by_class: Vec<Option<Reason>>,
     rejected: Vec<Rejection>,
 }
 
@@ -38,56 +42,51 @@ pub(super) struct Chain<'c> {
 
 impl<'c> Chain<'c> {
     /// No node of these is rejected.
-    pub(super) fn new(feasible: FeasibleNodes, reasons: &'c mut Reasons) -> Self {
-        let classes = if let FeasibleNodes::ByClass(classes) = &feasible { classes.count() } else { 0 };
-        Self { feasible, reasons, by_class: vec![None; classes], rejected: Vec::new() }
+    pub(super) fn new(feasible: FeasibleNodes, reasons: &'c mut Reasons, request_indices: Option<&'c [u32]>) -> Self {
+        let classes = if let FeasibleNodes::ByClass(classes) = &feasible { classes.class_count() } else { 0 };
+        Self { feasible, reasons, request_indices, by_class: vec![None; classes], rejected: Vec::new() }
     }
 
-    /// Rejects by the answers of a policy about the feasible nodes of the view `all`. Answers by class are by a column
-    /// of the combined classes.
+    /// Rejects by the answers of a policy about the feasible nodes of the view `all`.
     ///
     /// # Errors
     /// [`uncovered`].
-    pub(super) fn apply(
-        &mut self,
-        member: &Member,
-        answers: &Evaluated<Verdict>,
-        column: Option<usize>,
-        all: &View,
-    ) -> Result<(), Fault> {
-        match (answers, &mut self.feasible, column) {
-            (Evaluated::ByRowClass(answers), FeasibleNodes::ByClass(classes), Some(column)) => {
-                let mut rejections = Vec::new();
-                for (class, _, verdict) in classes.answers(column, answers) {
-                    let rejection = self.reasons.rejection(member, verdict.ok_or_else(uncovered)?);
-                    rejections.extend(rejection.map(|rejection| (class, rejection)));
-                }
-                for (class, rejection) in rejections {
-                    self.by_class[class] = Some(rejection);
-                    classes.reject(class);
-                }
-                Ok(())
-            }
-            (Evaluated::ByRow(answers), ..) => {
+    pub(super) fn apply(&mut self, member: &Member, answers: &PolicyAnswers<Verdict>, all: &View) -> Result<(), Fault> {
+        match answers {
+            PolicyAnswers::ByClass(verdicts) => self.apply_by_class(member, verdicts),
+            PolicyAnswers::ByNode(verdicts) => {
                 self.split(all);
-                self.apply_by_node(member, answers)
+                self.apply_by_node(member, verdicts)
             }
-            (Evaluated::ByRowClass(_), ..) => Err(uncovered()),
         }
     }
 
     /// The rejected nodes.
     pub(super) fn finish(self, all: &View) -> Vec<Rejection> {
         match &self.feasible {
-            FeasibleNodes::ByClass(classes) => rejected(classes, &self.by_class, all),
+            FeasibleNodes::ByClass(classes) => self.rejected_by_class(classes, all),
             FeasibleNodes::ByNode(_) => self.rejected,
         }
+    }
+
+    fn apply_by_class(&mut self, member: &Member, verdicts: &CachedByClass<Verdict>) -> Result<(), Fault> {
+        let FeasibleNodes::ByClass(classes) = &mut self.feasible else { return Err(uncovered()) };
+        let mut rejected = Vec::new();
+        for (class, _, verdict) in classes.answers(verdicts) {
+            let reason = self.reasons.of(member, verdict.ok_or_else(uncovered)?);
+            rejected.extend(reason.map(|reason| (class, reason)));
+        }
+        for (class, reason) in rejected {
+            self.by_class[class] = Some(reason);
+            classes.reject(class);
+        }
+        Ok(())
     }
 
     /// From here on nodes are feasible one by one.
     fn split(&mut self, all: &View) {
         let FeasibleNodes::ByClass(classes) = &self.feasible else { return };
-        self.rejected = rejected(classes, &self.by_class, all);
+        self.rejected = self.rejected_by_class(classes, all);
         self.feasible = FeasibleNodes::ByNode(self.feasible.nodes(all).into_owned());
     }
 
@@ -99,52 +98,74 @@ impl<'c> Chain<'c> {
         if distinct.iter().all(|verdict| **verdict == Verdict::Fits) {
             return Ok(());
         }
-        let mut rejections: Vec<Option<Rejection>> = vec![None; distinct.len()];
+        let mut reasons: Vec<Option<Reason>> = vec![None; distinct.len()];
         let is_feasible = |(node, number): &(&u32, &u32)| {
             let number = **number as usize;
-            let rejection = rejections[number].or_else(|| self.reasons.rejection(member, distinct[number]));
-            rejections[number] = rejection;
-            self.rejected.extend(rejection.map(|rejection| Rejection { node: **node, ..rejection }));
-            rejection.is_none()
+            let reason = reasons[number].or_else(|| self.reasons.of(member, distinct[number]));
+            reasons[number] = reason;
+            let index = || self.request_indices.map_or(**node, |indices| indices[**node as usize]);
+            self.rejected.extend(reason.map(|reason| reason.rejection(index())));
+            reason.is_none()
         };
         *nodes = nodes.iter().zip(verdicts.numbers()).filter(is_feasible).map(|(node, _)| *node).collect();
         Ok(())
     }
+
+    /// The nodes of the classes that are rejected.
+    fn rejected_by_class(&self, classes: &FeasibleClasses, all: &View) -> Vec<Rejection> {
+        match self.request_indices {
+            None => rejected(classes, &self.by_class, all, |node| node),
+            Some(indices) => rejected(classes, &self.by_class, all, |node| indices[node as usize]),
+        }
+    }
 }
 
-/// The nodes of the classes that are rejected.
-fn rejected(classes: &FeasibleClasses, by_class: &[Option<Rejection>], all: &View) -> Vec<Rejection> {
-    /// Stands for no reason.
-    const NONE: Rejection = Rejection { node: 0, reason: u32::MAX, unresolvable: false };
+/// The nodes of the classes that are rejected, by their index in the request.
+fn rejected(
+    classes: &FeasibleClasses,
+    by_class: &[Option<Reason>],
+    all: &View,
+    request_index: impl Fn(u32) -> u32,
+) -> Vec<Rejection> {
+    const NONE: Reason = Reason { number: u32::MAX, unresolvable: false };
     let many = all.node_count() - classes.node_count();
     if many == 0 {
         return Vec::new();
     }
-    let by_class: Vec<Rejection> = by_class.iter().map(|rejection| rejection.unwrap_or(NONE)).collect();
+    let by_class: Vec<Reason> = by_class.iter().map(|reason| reason.unwrap_or(NONE)).collect();
     // Branch-free, as rejections are unpredictable: every node is written, and the next one overwrites it unless it
     // is rejected.
-    let (mut rejected, mut count) = (vec![NONE; many + 1], 0);
+    let (mut rejected, mut count) = (vec![NONE.rejection(0); many + 1], 0);
     let (by_slot, by_class) = (classes.by_slot(), by_class.as_slice());
     for (node, slot) in all.slots().iter().enumerate() {
-        let rejection = by_class[by_slot[*slot as usize] as usize];
-        rejected[count] = Rejection { node: node as u32, ..rejection };
-        count += usize::from(rejection.reason != NONE.reason);
+        let reason = by_class[by_slot[*slot as usize] as usize];
+        rejected[count] = reason.rejection(request_index(node as u32));
+        count += usize::from(reason.number != NONE.number);
     }
     rejected.truncate(count);
     rejected
 }
 
+// === impl Reason ===
+
+impl Reason {
+    /// The rejection of a node, by its index in the request.
+    const fn rejection(self, node: u32) -> Rejection {
+        Rejection { node, reason: self.number, unresolvable: self.unresolvable }
+    }
+}
+
 // === impl Reasons ===
 
 impl Reasons {
-    /// The rejection of a node by this verdict; `None` if it fits.
-    fn rejection(&mut self, member: &Member, verdict: &Verdict) -> Option<Rejection> {
-        let (reason, unresolvable) = match verdict {
+    /// The reason of this verdict; `None` if the node fits.
+    fn of(&mut self, member: &Member, verdict: &Verdict) -> Option<Reason> {
+        let (text, unresolvable) = match verdict {
             Verdict::Fits => return None,
-            Verdict::Unschedulable(reason) => (reason, false),
-            Verdict::Unresolvable(reason) => (reason, true),
+            Verdict::Unschedulable(text) => (text, false),
+            Verdict::Unresolvable(text) => (text, true),
         };
-        Some(Rejection { node: 0, reason: self.number(&member.name, reason), unresolvable })
+        Some(Reason { number: self.number(&member.name, text), unresolvable })
     }
 
     /// The number of `policy: reason`.

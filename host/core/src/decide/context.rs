@@ -7,7 +7,7 @@ use crate::{
     whole_cluster::WholeCluster,
 };
 
-use super::{DecideError, Nodes, Query, Rejection};
+use super::{DecideError, Nodes, Query};
 
 /// The pod and the nodes of a filter or prioritize request.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub(crate) struct NodeSet {
 impl RequestContext {
     pub(crate) fn new(
         query: &Query<'_>,
-        cluster: Option<&Arc<Cluster>>,
+        in_force: Option<&Arc<Cluster>>,
         node_caches: &SenderNodeCaches,
         moment: &Moment,
     ) -> Result<Self, DecideError> {
@@ -43,7 +43,7 @@ impl RequestContext {
         let required = |cluster: Option<&Arc<Cluster>>| cluster.cloned().ok_or(DecideError::NoCluster);
         match query.nodes {
             Nodes::Names(names) => {
-                let cluster = required(cluster)?;
+                let cluster = required(in_force)?;
                 let slots = names.iter().map(|name| cluster.find(name).unwrap_or(Nodes::UNKNOWN)).collect();
                 Ok(Self::of_slots(pod, Arc::clone(&cluster), Some(cluster), slots, now))
             }
@@ -53,8 +53,8 @@ impl RequestContext {
             }
             Nodes::Objects(objects) => {
                 let (nodes, slots) =
-                    node_caches.with(query.sender, |cache| cache.resolve(objects, cluster, &moment.facts))?;
-                Ok(Self::of_slots(pod, nodes, cluster.cloned(), slots.into(), now))
+                    node_caches.with(query.sender, |cache| cache.resolve(objects, in_force, &moment.facts))?;
+                Ok(Self::of_slots(pod, nodes, in_force.cloned(), slots.into(), now))
             }
         }
     }
@@ -124,14 +124,9 @@ impl RequestContext {
         self.request_indices.as_ref().map_or(node, |indices| indices[node as usize])
     }
 
-    /// Nodes of the set that are rejected, by their index in the request.
-    pub(super) fn in_request(&self, mut rejected: Vec<Rejection>) -> Vec<Rejection> {
-        if let Some(indices) = &self.request_indices {
-            for rejection in &mut rejected {
-                rejection.node = indices[rejection.node as usize];
-            }
-        }
-        rejected
+    /// The index in the request of each node of the set; `None` where it is the same.
+    pub(super) fn request_indices(&self) -> Option<&[u32]> {
+        self.request_indices.as_deref()
     }
 
     /// The values of the nodes of the set, in the order of the request; 0 for nodes that are not known.

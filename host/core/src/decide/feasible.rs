@@ -6,12 +6,10 @@ use std::{borrow::Cow, sync::Arc};
 use plimsoll_decision_cache::CombinedClasses;
 
 use crate::{
-    Fault, FaultKind, Member, View,
+    Blocking, Fault, FaultKind, Member, View,
     answer::VerbAnswer,
     cache::{CachedAnswer, Evaluated, RecentCombined, RowAnswers, RowClassAnswers, ViewSource},
 };
-
-use super::Caller;
 
 /// The nodes of a view that no policy has rejected yet.
 pub(super) enum FeasibleNodes {
@@ -24,7 +22,7 @@ pub(super) enum FeasibleNodes {
 /// The number of feasible nodes in each combined class: all that the view has of it, or none.
 pub(super) struct FeasibleClasses {
     combined: Arc<CombinedClasses>,
-    nodes: Vec<u32>,
+    node_counts: Vec<u32>,
 }
 
 /// A policy, and the answers that its cache has by class.
@@ -40,21 +38,29 @@ pub(super) struct CachedByClass<A> {
     pub(super) answers: RowClassAnswers<A>,
 }
 
+/// The answers of a policy about the feasible nodes.
+pub(super) enum PolicyAnswers<A> {
+    ByClass(CachedByClass<A>),
+    /// One for each feasible node.
+    ByNode(RowAnswers<A>),
+}
+
 // === impl PolicyLookup ===
 
-impl<'g, A: VerbAnswer + CachedAnswer> PolicyLookup<'g, A> {
+impl<'g, A: CachedAnswer> PolicyLookup<'g, A> {
     /// Looks up the answers of all these policies about the nodes of a view.
     pub(super) fn of_all(
-        caller: &Caller,
+        blocking: Blocking,
         members: impl Iterator<Item = &'g Arc<Member>>,
         recent: &RecentCombined,
         all: &View,
     ) -> (Vec<Self>, FeasibleNodes) {
-        let source = ViewSource::of(all).with_blocking(caller.blocking);
-        let mut columns = 0..;
+        let source = ViewSource::of(all).with_blocking(blocking);
+        let mut columns = 0;
         let mut cached = |member: &Member| {
             let answers = A::cache(&member.cache).lookup_by_row_class(&source)?;
-            Some(CachedByClass { column: columns.next()?, answers })
+            columns += 1;
+            Some(CachedByClass { column: columns - 1, answers })
         };
         let lookups: Vec<Self> = members.map(|member| Self { member, cached: cached(member) }).collect();
         let by_class: Vec<_> = lookups.iter().filter_map(|lookup| Some(&lookup.cached.as_ref()?.answers)).collect();
@@ -63,6 +69,33 @@ impl<'g, A: VerbAnswer + CachedAnswer> PolicyLookup<'g, A> {
             None => FeasibleNodes::all(all),
         };
         (lookups, feasible)
+    }
+}
+
+// === impl PolicyAnswers ===
+
+impl<A: CachedAnswer> PolicyAnswers<A> {
+    /// The answers of an evaluation, and the number of nodes that they reject. An evaluation by class is by this column
+    /// of these classes.
+    ///
+    /// # Errors
+    /// [`uncovered`].
+    pub(super) fn of(
+        evaluated: Evaluated<A>,
+        classes: Option<(usize, &FeasibleClasses)>,
+    ) -> Result<(Self, usize), Fault> {
+        match (evaluated, classes) {
+            (Evaluated::ByRow(answers), _) => {
+                let rejected = answers.count(VerbAnswer::rejects);
+                Ok((Self::ByNode(answers), rejected))
+            }
+            (Evaluated::ByRowClass(answers), Some((column, classes))) => {
+                let answers = CachedByClass { column, answers };
+                let rejected = classes.rejected(&answers).ok_or_else(uncovered)?;
+                Ok((Self::ByClass(answers), rejected))
+            }
+            (Evaluated::ByRowClass(_), None) => Err(uncovered()),
+        }
     }
 }
 
@@ -102,27 +135,28 @@ impl FeasibleNodes {
 
 impl FeasibleClasses {
     pub(super) fn of(combined: Arc<CombinedClasses>, all: &View) -> Self {
-        let mut nodes = vec![0_u32; combined.count()];
-        let (by_slot, counts) = (combined.by_row(), nodes.as_mut_slice());
+        let mut node_counts = vec![0_u32; combined.count()];
+        let (by_slot, counts) = (combined.by_row(), node_counts.as_mut_slice());
         for slot in all.slots().iter() {
             counts[by_slot[*slot as usize] as usize] += 1;
         }
-        Self { combined, nodes }
+        Self { combined, node_counts }
     }
 
     /// The number of combined classes, of no node included.
-    pub(super) fn count(&self) -> usize {
-        self.nodes.len()
+    pub(super) fn class_count(&self) -> usize {
+        self.node_counts.len()
     }
 
     /// The combined classes whose nodes are feasible, and the number of nodes of each.
     pub(super) fn present(&self) -> impl Iterator<Item = (usize, usize)> {
-        self.nodes.iter().enumerate().filter(|(_, nodes)| **nodes > 0).map(|(class, nodes)| (class, *nodes as usize))
+        let counts = self.node_counts.iter().enumerate();
+        counts.filter(|(_, nodes)| **nodes > 0).map(|(class, nodes)| (class, *nodes as usize))
     }
 
     /// The number of feasible nodes.
     pub(super) fn node_count(&self) -> usize {
-        self.nodes.iter().map(|nodes| *nodes as usize).sum()
+        self.node_counts.iter().map(|nodes| *nodes as usize).sum()
     }
 
     /// The class by the policy with this column that a combined class stands for.
@@ -137,27 +171,22 @@ impl FeasibleClasses {
 
     /// Drops a class, whose nodes were rejected.
     pub(super) fn reject(&mut self, class: usize) {
-        self.nodes[class] = 0;
+        self.node_counts[class] = 0;
     }
 
-    /// The answer about each feasible class, by the policy with this column.
-    pub(super) fn answers<'c, A: VerbAnswer + CachedAnswer>(
+    /// Each feasible class, its number of nodes, and the answer about it.
+    pub(super) fn answers<'c, A: CachedAnswer>(
         &'c self,
-        column: usize,
-        answers: &'c RowClassAnswers<A>,
+        CachedByClass { column, answers }: &'c CachedByClass<A>,
     ) -> impl Iterator<Item = (usize, usize, Option<&'c A>)> {
-        let answer = move |class| answers.answer(answers.number_of(self.node_class(class, column))?);
+        let answer = move |class| answers.answer(answers.number_of(self.node_class(class, *column))?);
         self.present().map(move |(class, nodes)| (class, nodes, answer(class)))
     }
 
     /// The number of nodes that these answers reject; `None` if one answer is not known.
-    pub(super) fn rejected<A: VerbAnswer + CachedAnswer>(
-        &self,
-        column: usize,
-        answers: &RowClassAnswers<A>,
-    ) -> Option<usize> {
+    pub(super) fn rejected<A: CachedAnswer>(&self, answers: &CachedByClass<A>) -> Option<usize> {
         let mut rejected = 0;
-        for (_, nodes, answer) in self.answers(column, answers) {
+        for (_, nodes, answer) in self.answers(answers) {
             rejected += if answer?.rejects() { nodes } else { 0 };
         }
         Some(rejected)
@@ -165,25 +194,8 @@ impl FeasibleClasses {
 
     /// The feasible nodes, with their slots, ascending.
     pub(super) fn nodes(&self, all: &View) -> impl Iterator<Item = (u32, u32)> {
-        let is_feasible = |(_, slot): &(usize, &u32)| self.nodes[self.combined.of_row(**slot)] > 0;
+        let is_feasible = |(_, slot): &(usize, &u32)| self.node_counts[self.combined.of_row(**slot)] > 0;
         all.slots().iter().enumerate().filter(is_feasible).map(|(node, slot)| (node as u32, *slot))
-    }
-}
-
-/// The number of nodes that the answers of a call reject.
-///
-/// # Errors
-/// [`uncovered`].
-pub(super) fn count_rejected<A: VerbAnswer + CachedAnswer>(
-    answers: &Evaluated<A>,
-    classes: Option<(usize, &FeasibleClasses)>,
-) -> Result<usize, Fault> {
-    match (answers, classes) {
-        (Evaluated::ByRow(answers), _) => Ok(answers.count(VerbAnswer::rejects)),
-        (Evaluated::ByRowClass(answers), Some((column, classes))) => {
-            classes.rejected(column, answers).ok_or_else(uncovered)
-        }
-        (Evaluated::ByRowClass(_), None) => Err(uncovered()),
     }
 }
 
@@ -191,7 +203,7 @@ pub(super) fn count_rejected<A: VerbAnswer + CachedAnswer>(
 ///
 /// # Errors
 /// [`uncovered`].
-pub(super) fn check_covered<A: VerbAnswer + CachedAnswer>(answers: &RowAnswers<A>, nodes: usize) -> Result<(), Fault> {
+pub(super) fn check_covered<A: CachedAnswer>(answers: &RowAnswers<A>, nodes: usize) -> Result<(), Fault> {
     if answers.is_complete() && answers.numbers().len() == nodes { Ok(()) } else { Err(uncovered()) }
 }
 

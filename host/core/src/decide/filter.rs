@@ -23,20 +23,19 @@ pub(crate) fn filter(caller: &Caller, group: &Group, context: &RequestContext) -
     let (all, mut reasons) = (context.node_set().whole_view(), Reasons::default());
     let members = group.answering(Mode::Enforce, Verb::Filter, context.pod());
     let recent = group.combined(Verb::Filter);
-    let (lookups, feasible) = PolicyLookup::<Verdict>::of_all(caller, members, recent, &all);
-    let (mut chain, mut deciding) = (Chain::new(feasible, &mut reasons), lookups.len());
+    let (lookups, feasible) = PolicyLookup::<Verdict>::of_all(caller.blocking, members, recent, &all);
+    let (mut chain, mut deciding) = (Chain::new(feasible, &mut reasons, context.request_indices()), lookups.len());
     for PolicyLookup { member, cached } in lookups {
         if chain.feasible.is_empty() {
             break;
         }
-        let column = cached.as_ref().map(|cached| cached.column);
         let verdicts = caller.lookup_or_call(member, Verb::Filter, &all, &chain.feasible, cached);
         match or_skip(member, Verb::Filter, verdicts)? {
-            Some(verdicts) => chain.apply(member, &verdicts, column, &all).map_err(failed(member, Verb::Filter))?,
+            Some(verdicts) => chain.apply(member, &verdicts, &all).map_err(failed(member, Verb::Filter))?,
             None => deciding -= 1,
         }
     }
-    let mut rejected = context.in_request(chain.finish(&all));
+    let mut rejected = chain.finish(&all);
     // A node that no policy can be asked about is rejected only if a policy decides about this pod.
     if !context.unknown().is_empty() && deciding > 0 {
         let reason = reasons.number(NOT_SEEN.0, NOT_SEEN.1);

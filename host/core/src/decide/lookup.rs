@@ -1,17 +1,17 @@
 //! Cached answers: a policy is called about the misses, and now and then about a hit.
 
-use std::{fmt::Debug, sync::Arc, time::Instant};
+use std::{sync::Arc, time::Instant};
 
 use crate::{
     Fault, FaultKind, Member, NodeSource, Verb, View,
     answer::{DistinctReasons, VerbAnswer},
-    cache::{CachedAnswer, Evaluated, Evaluation, Recording, RowAnswers, Update, ViewSource},
+    cache::{CachedAnswer, Evaluation, Recording, RowAnswers, Update, ViewSource},
     policy::NodeList,
 };
 
 use super::{
     Caller, again,
-    feasible::{CachedByClass, FeasibleClasses, FeasibleNodes, count_rejected},
+    feasible::{CachedByClass, FeasibleClasses, FeasibleNodes, PolicyAnswers},
 };
 
 /// An evaluation that ends at the first answer that breaks the contract.
@@ -21,7 +21,7 @@ struct CheckedSource<'e, A: CachedAnswer> {
     breach: Option<String>,
 }
 
-impl<A: CachedAnswer + VerbAnswer> NodeSource<A> for CheckedSource<'_, A> {
+impl<A: CachedAnswer> NodeSource<A> for CheckedSource<'_, A> {
     fn next(&mut self) -> Option<u32> {
         if self.breach.is_some() { None } else { self.evaluation.next_miss() }
     }
@@ -41,120 +41,123 @@ impl Caller {
     /// node by node.
     ///
     /// The policy is called about the misses of its cache. The guest sees only the feasible nodes.
-    pub(super) fn lookup_or_call<A: VerbAnswer + CachedAnswer + Debug>(
+    pub(super) fn lookup_or_call<A: CachedAnswer>(
         &self,
         member: &Arc<Member>,
         verb: Verb,
         all: &View,
         feasible: &FeasibleNodes,
         cached: Option<CachedByClass<A>>,
-    ) -> Result<Evaluated<A>, Fault> {
+    ) -> Result<PolicyAnswers<A>, Fault> {
         match (feasible, cached) {
             (FeasibleNodes::ByClass(classes), Some(cached)) => self.ask_by_class(member, verb, all, classes, cached),
             _ => self.ask_by_node(member, verb, all, &feasible.nodes(all)),
         }
     }
 
-    fn ask_by_class<A: VerbAnswer + CachedAnswer + Debug>(
+    fn ask_by_class<A: CachedAnswer>(
         &self,
         member: &Arc<Member>,
         verb: Verb,
         all: &View,
         classes: &FeasibleClasses,
-        CachedByClass { column, answers }: CachedByClass<A>,
-    ) -> Result<Evaluated<A>, Fault> {
-        let (started, asked) = (self.now(), classes.node_count());
-        if let Some(rejected) = classes.rejected(column, &answers) {
-            self.recheck_later(member, verb, all, (asked, asked), started, |at| {
+        cached: CachedByClass<A>,
+    ) -> Result<PolicyAnswers<A>, Fault> {
+        let (host_began, asked) = (self.now(), classes.node_count());
+        if let Some(rejected) = classes.rejected(&cached) {
+            self.recheck_later(member, verb, all, (asked, asked), host_began, |at| {
                 let (node, slot) = classes.nodes(all).nth(at)?;
-                Some((node, answers.of_row(slot)?.clone()))
+                Some((node, cached.answers.of_row(slot)?.clone()))
             });
-            self.report_cached(member, verb, (asked, rejected), started);
-            return Ok(Evaluated::ByRowClass(answers));
+            self.report_cached(member, verb, (asked, rejected), host_began);
+            return Ok(PolicyAnswers::ByClass(cached));
         }
+        let CachedByClass { column, answers } = cached;
         let node_classes = classes.present().map(|(class, _)| classes.node_class(class, column));
         let evaluation = |source, rows| Evaluation::of_row_classes(answers, source, rows, node_classes);
         let view = all.of_some(classes.nodes(all).map(|(_, slot)| slot), asked);
-        self.evaluate(member, verb, view, started, evaluation, Some((column, classes)))
+        self.evaluate(member, verb, view, host_began, evaluation, Some((column, classes)))
     }
 
-    fn ask_by_node<A: VerbAnswer + CachedAnswer + Debug>(
+    fn ask_by_node<A: CachedAnswer>(
         &self,
         member: &Arc<Member>,
         verb: Verb,
         all: &View,
         nodes: &[u32],
-    ) -> Result<Evaluated<A>, Fault> {
-        let (started, asked) = (self.now(), nodes.len());
+    ) -> Result<PolicyAnswers<A>, Fault> {
+        let (host_began, asked) = (self.now(), nodes.len());
         let source = ViewSource::of(all).with_blocking(self.blocking);
         let slots = || nodes.iter().map(|node| all.slots()[*node as usize]);
         let lookup = A::cache(&member.cache).lookup(&source, slots());
         if !lookup.is_cacheable() {
-            let ask =
-                |ask: &_, nodes: &[u32]| NodeList::collect(nodes, |nodes| A::ask(member.policy.as_ref(), ask, nodes));
-            return self
-                .call(member, verb, all.of_some(slots(), asked), ask)
-                .map(|answers| Evaluated::ByRow(RowAnswers::plain(answers)));
+            let ask_guest = |question: &_, nodes: &[u32]| {
+                NodeList::collect(nodes, |nodes| A::ask(member.policy.as_ref(), question, nodes))
+            };
+            let answers = self.call(member, verb, all.of_some(slots(), asked), ask_guest)?;
+            return Ok(PolicyAnswers::ByNode(RowAnswers::plain(answers)));
         }
         if lookup.is_complete() {
             let answers = lookup.into_answers();
-            self.recheck_later(member, verb, all, (asked, asked), started, |at| {
+            self.recheck_later(member, verb, all, (asked, asked), host_began, |at| {
                 Some((nodes[at], answers.get(at)?.clone()))
             });
-            self.report_cached(member, verb, (asked, answers.count(VerbAnswer::rejects)), started);
-            return Ok(Evaluated::ByRow(answers));
+            self.report_cached(member, verb, (asked, answers.count(VerbAnswer::rejects)), host_began);
+            return Ok(PolicyAnswers::ByNode(answers));
         }
         let evaluation = |source, rows| Evaluation::of_rows(lookup, source, rows);
-        self.evaluate(member, verb, all.of_some(slots(), asked), started, evaluation, None)
+        self.evaluate(member, verb, all.of_some(slots(), asked), host_began, evaluation, None)
     }
 
     /// Calls a policy about the misses of an evaluation.
-    fn evaluate<A: VerbAnswer + CachedAnswer + Debug>(
+    fn evaluate<A: CachedAnswer>(
         &self,
         member: &Arc<Member>,
         verb: Verb,
         view: View,
-        started: Instant,
+        host_began: Instant,
         evaluation: impl FnOnce(ViewSource, Arc<[u32]>) -> Evaluation<A>,
         classes: Option<(usize, &FeasibleClasses)>,
-    ) -> Result<Evaluated<A>, Fault> {
-        let mut evaluation = evaluation(ViewSource::of(&view), Arc::clone(view.slots()));
+    ) -> Result<PolicyAnswers<A>, Fault> {
+        let source = ViewSource::of(&view).with_blocking(self.blocking);
+        let mut evaluation = evaluation(source, Arc::clone(view.slots()));
         let recording = Recording::of(evaluation.log());
         let view = Arc::new(member.view_of(view).recorded(recording));
         // The time that the host's lookup took until here is not charged to the guest.
-        let begun = self.now();
-        let result = self.ask_one_by_one(member, verb, begun, &view, &mut evaluation);
+        let guest_began = self.now();
+        let result = self.ask_one_by_one(member, verb, guest_began, &view, &mut evaluation);
         let (asked, evaluated) = (view.node_count(), evaluation.evaluated());
         let (answers, update) = evaluation.finish();
         if let Some(update) = update {
             self.insert_later(member, verb, update);
         }
-        let rejected = result.and_then(|()| count_rejected(&answers, classes));
-        let outcome = rejected.as_ref().map(|rejected| (asked, *rejected, evaluated));
-        self.report(view.pod(), member, verb, (started, begun), outcome);
-        rejected?;
+        let result = result.and_then(|()| PolicyAnswers::of(answers, classes));
+        let outcome = result.as_ref().map(|(_, rejected)| (asked, *rejected, evaluated));
+        self.report(view.pod(), member, verb, (host_began, guest_began), outcome);
+        let (answers, _) = result?;
         // The guest has seen this view. In another one it would not find the values that it read of the whole of this
         // one.
-        self.recheck_later(member, verb, &view, (asked - evaluated, asked), started, |at| {
+        self.recheck_later(member, verb, &view, (asked - evaluated, asked), host_began, |at| {
             let answer = match &answers {
-                Evaluated::ByRowClass(answers) => answers.of_row(view.slots()[at]),
-                Evaluated::ByRow(answers) => answers.get(at),
+                PolicyAnswers::ByClass(cached) => cached.answers.of_row(view.slots()[at]),
+                PolicyAnswers::ByNode(answers) => answers.get(at),
             };
             Some((at as u32, answer?.clone()))
         });
         Ok(answers)
     }
 
-    fn ask_one_by_one<A: VerbAnswer + CachedAnswer + Debug>(
+    fn ask_one_by_one<A: CachedAnswer>(
         &self,
         member: &Member,
         verb: Verb,
-        begun: Instant,
+        guest_began: Instant,
         view: &Arc<View>,
         evaluation: &mut Evaluation<A>,
     ) -> Result<(), Fault> {
         let mut nodes = CheckedSource { evaluation, reasons: DistinctReasons::default(), breach: None };
-        self.bounded(member, verb, Arc::clone(view), begun, |ask| A::ask(member.policy.as_ref(), ask, &mut nodes))?;
+        let ask_guest = |question: &_| A::ask(member.policy.as_ref(), question, &mut nodes);
+        self.bounded(member, verb, Arc::clone(view), guest_began, ask_guest)?;
         let CheckedSource { evaluation, breach, .. } = nodes;
         match breach {
             Some(detail) => Err(Fault::new(FaultKind::Output, detail)),
@@ -173,7 +176,7 @@ impl Caller {
     }
 
     /// Adds cache hits to the sampler; if one is due, `pick` selects it, and it is evaluated again after the reply.
-    fn recheck_later<A: CachedAnswer + Debug>(
+    fn recheck_later<A: CachedAnswer>(
         &self,
         member: &Arc<Member>,
         verb: Verb,

@@ -9,11 +9,7 @@ use std::{cmp::Reverse, sync::Arc};
 
 use crate::{
     Ask, Candidate, Cluster, Fault, FaultKind, Group, Member, Mode, Placed, Pod, Preemption, Sender, Verb, View,
-    cache::{Evaluated, RowAnswers},
-    cluster::OwnPlace,
-    facts::Moment,
-    node_cache::SenderNodeCaches,
-    whole_cluster::WholeCluster,
+    cache::RowAnswers, cluster::OwnPlace, facts::Moment, node_cache::SenderNodeCaches, whole_cluster::WholeCluster,
 };
 
 use self::placing::place;
@@ -22,7 +18,7 @@ use super::{
     call::failed,
     chain::{Chain, Reasons},
     context::NodeSet,
-    feasible::FeasibleNodes,
+    feasible::{FeasibleNodes, PolicyAnswers},
     rejection::NOT_SEEN,
 };
 
@@ -87,7 +83,8 @@ pub(crate) fn preempt(
     Ok((preempting.finish(queries), proposal))
 }
 
-/// Asks the matching policies in shadow mode about the proposal of kube-scheduler. Only the observer gets their answers.
+/// Asks the matching policies in shadow mode about the proposal of kube-scheduler. Only the observer gets their
+/// answers.
 pub(crate) fn shadow_preempt(caller: &Caller, group: &Group, pod: &Pod, proposal: &View) {
     for member in group.answering(Mode::Shadow, Verb::Preempt, pod) {
         drop(caller.call(member, Verb::Preempt, proposal.clone(), |ask, at| ask_preempt(member, ask, at)));
@@ -162,7 +159,7 @@ impl<'p> Preempting<'p> {
     /// Puts candidates to the filters with their victims gone, and drops those that are refused.
     fn filter(&mut self, candidates: Vec<u32>) -> Result<(), DecideError> {
         let all = self.node_set.whole_view();
-        let mut chain = Chain::new(FeasibleNodes::ByNode(candidates), &mut self.reasons);
+        let mut chain = Chain::new(FeasibleNodes::ByNode(candidates), &mut self.reasons, None);
         for member in self.group.answering(Mode::Enforce, Verb::Filter, &self.node_set.pod) {
             if chain.feasible.is_empty() {
                 break;
@@ -171,8 +168,8 @@ impl<'p> Preempting<'p> {
             let view = self.node_set.view_without(&chain.feasible.nodes(&all), &self.candidates);
             let ask = |ask: &Ask, nodes: &[u32]| member.policy.filter_without_victims(ask, nodes);
             if let Some(verdicts) = self.caller.call_or_skip(member, Verb::Filter, view, ask)? {
-                let verdicts = Evaluated::ByRow(RowAnswers::plain(verdicts));
-                chain.apply(member, &verdicts, None, &all).map_err(failed(member, Verb::Filter))?;
+                let verdicts = PolicyAnswers::ByNode(RowAnswers::plain(verdicts));
+                chain.apply(member, &verdicts, &all).map_err(failed(member, Verb::Filter))?;
             }
         }
         for rejection in chain.finish(&all) {

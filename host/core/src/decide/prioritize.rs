@@ -1,11 +1,11 @@
 //! prioritize: how good is each node?
 
-use crate::{Ask, Fault, Group, Member, Mode, Verb, View, cache::Evaluated};
+use crate::{Ask, Fault, Group, Member, Mode, Verb, View};
 
 use super::{
     Caller, DecideError, RequestContext, ScoreScale,
     call::{failed, or_skip},
-    feasible::{FeasibleNodes, PolicyLookup, check_covered, uncovered},
+    feasible::{FeasibleNodes, PolicyAnswers, PolicyLookup, check_covered, uncovered},
 };
 
 /// The score of each node of the request, in its order.
@@ -33,14 +33,13 @@ pub(crate) fn prioritize(
     let all = context.node_set().whole_view();
     let members = |verb| group.answering(Mode::Enforce, verb, context.pod()).filter(|member| member.config.weight > 0);
     let recent = group.combined(Verb::Score);
-    let (lookups, nodes) = PolicyLookup::<u32>::of_all(caller, members(Verb::Score), recent, &all);
+    let (lookups, nodes) = PolicyLookup::<u32>::of_all(caller.blocking, members(Verb::Score), recent, &all);
     let mut totals = Totals::new(&nodes);
     if !nodes.is_empty() {
         for PolicyLookup { member, cached } in lookups {
-            let column = cached.as_ref().map(|cached| cached.column);
             let scores = caller.lookup_or_call(member, Verb::Score, &all, &nodes, cached);
             if let Some(scores) = or_skip(member, Verb::Score, scores)? {
-                totals.add(member, column, &scores, &nodes).map_err(failed(member, Verb::Score))?;
+                totals.add(member, &scores, &nodes).map_err(failed(member, Verb::Score))?;
             }
         }
         // A score is about one node and cached; a rank is about all, and computed every time.
@@ -66,31 +65,25 @@ pub(super) fn ask_scores(member: &Member, verb: Verb, ask: &Ask, nodes: &[u32]) 
 
 impl Totals {
     fn new(nodes: &FeasibleNodes) -> Self {
-        let classes = if let FeasibleNodes::ByClass(classes) = nodes { classes.count() } else { 0 };
+        let classes = if let FeasibleNodes::ByClass(classes) = nodes { classes.class_count() } else { 0 };
         Self { by_class: vec![0; classes], ..Self::default() }
     }
 
-    /// Adds the scores of a policy about the feasible nodes; scores by class are by a column of the combined classes.
+    /// Adds the scores of a policy about the feasible nodes.
     ///
     /// # Errors
     /// [`uncovered`].
-    fn add(
-        &mut self,
-        member: &Member,
-        column: Option<usize>,
-        scores: &Evaluated<u32>,
-        nodes: &FeasibleNodes,
-    ) -> Result<(), Fault> {
+    fn add(&mut self, member: &Member, scores: &PolicyAnswers<u32>, nodes: &FeasibleNodes) -> Result<(), Fault> {
         let weight = u64::from(member.config.weight);
         self.weights += weight;
-        match (scores, nodes, column) {
-            (Evaluated::ByRowClass(scores), FeasibleNodes::ByClass(classes), Some(column)) => {
-                for (class, _, score) in classes.answers(column, scores) {
+        match scores {
+            PolicyAnswers::ByClass(scores) => {
+                let FeasibleNodes::ByClass(classes) = nodes else { return Err(uncovered()) };
+                for (class, _, score) in classes.answers(scores) {
                     self.by_class[class] += weight * u64::from(*score.ok_or_else(uncovered)?);
                 }
             }
-            (Evaluated::ByRowClass(_), ..) => return Err(uncovered()),
-            (Evaluated::ByRow(scores), ..) => {
+            PolicyAnswers::ByNode(scores) => {
                 check_covered(scores, nodes.node_count())?;
                 let weighted: Vec<u64> = scores.distinct().map(|score| weight * u64::from(*score)).collect();
                 self.by_node.resize(scores.numbers().len(), 0);

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::{
-    Fault, Group, Member, Mode, Pod, ShadowRejections, SurveyAnswer, Verb, Verdict, View,
-    cache::{Evaluated, RowAnswers},
-};
+use crate::{Fault, Group, Member, Mode, Pod, ShadowRejections, SurveyAnswer, Verb, Verdict, View, cache::RowAnswers};
 
-use super::{Caller, RequestContext, feasible::FeasibleNodes, prioritize::ask_scores};
+use super::{
+    Caller, RequestContext,
+    feasible::{FeasibleNodes, PolicyAnswers},
+    prioritize::ask_scores,
+};
 
 /// The answers of each matching policy about each node of a request.
 #[derive(Debug, Default)]
@@ -67,7 +68,7 @@ pub(crate) fn shadow(caller: &Caller, group: &Group, context: &RequestContext, v
             match verb {
                 Verb::Filter => {
                     let verdicts = caller.lookup_or_call::<Verdict>(member, *verb, &all, &all_nodes, None);
-                    if let Ok(Evaluated::ByRow(verdicts)) = verdicts {
+                    if let Ok(PolicyAnswers::ByNode(verdicts)) = verdicts {
                         report_rejections(caller, member, &all, &verdicts);
                     }
                 }

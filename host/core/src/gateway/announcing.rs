@@ -13,8 +13,8 @@ use crate::{
     decide::{self, Caller, RequestContext},
 };
 
-/// The most nodes of a request that is decided twice. The second decision has no columns, so each node costs a look-up for
-/// each attribute. kube-scheduler sends 500 of 5,000 nodes.
+/// The most nodes of a request that is decided twice. The second decision has no columns, so each node costs a look-up
+/// for each attribute. kube-scheduler sends 500 of 5,000 nodes.
 const MAX_DECIDED_TWICE: usize = 1024;
 
 /// A pod that counts on its node since its bind call arrived. Dropping it withdraws the pod, unless it has a reserved
@@ -51,7 +51,7 @@ impl Gateway {
         self.publish(&announced);
     }
 
-    /// A bind call has arrived: from now on requests see its pod on the node, and filters wait for the call no more.
+    /// A bind call has arrived: from now on requests see its pod on the node, and filters no longer wait for the call.
     ///
     /// None if no policy counts, or the pod is not known from a request: then it counts once its place is reserved.
     pub fn announce(self: &Arc<Self>, sender: Sender, query: &BindQuery<'_>) -> Option<Announcement> {
@@ -70,16 +70,15 @@ impl Gateway {
         self.bound_cluster.load_full()
     }
 
-    /// Before a filter: waits for bind calls if the pod is asked about with a filter that counts. Returns whether one does.
-    pub(super) fn await_bind_calls(&self, name: &str, group: &Group, query: &Query<'_>) -> bool {
-        let reads_pods = group.reads_pods(&query.pod);
-        if reads_pods && query.may_bind {
-            let blocking = self.blocking.get().copied().unwrap_or_default();
-            if let Some(wait) = self.bind_calls.wait(query.sender, query.pod.uid(), blocking) {
-                self.observer.waited_for_bind_calls(name, wait);
-            }
+    /// Before a filter that counts: waits for the bind calls of other pods.
+    pub(super) fn await_bind_calls(&self, name: &str, query: &Query<'_>) {
+        if !query.may_bind {
+            return;
         }
-        reads_pods
+        let blocking = self.blocking.get().copied().unwrap_or_default();
+        if let Some(wait) = self.bind_calls.wait(query.sender, query.pod.uid(), blocking) {
+            self.observer.waited_for_bind_calls(name, wait);
+        }
     }
 
     /// If the filter rejects every node, gives back those that it rejects only because of announced pods; the bind

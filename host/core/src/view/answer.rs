@@ -1,4 +1,4 @@
-//! Answers reads of the pod, of one node and of the request from the objects that they are about.
+//! Answers reads: those of the pod, of one node and of the request from the objects that they are about.
 
 use super::{Candidate, View, labelled};
 use crate::{
@@ -9,11 +9,11 @@ use crate::{
 // === impl View ===
 
 impl View {
-    /// The answer to a read of the pod, of one node, or of the request.
-    pub(crate) fn answer_one(&self, read: Read<'_>) -> Result<Value<'_>, ReadError> {
+    /// Answers a read without recording it.
+    pub(crate) fn answer(&self, read: Read<'_>) -> Result<Value<'_>, ReadError> {
         Ok(match read {
             Read::Pod(read) => self.read_pod(read),
-            Read::NodesCount => Value::Number(self.nodes.len() as i64),
+            Read::NodesCount => Value::Number(self.slots.len() as i64),
             Read::Node(node, read) => return self.read_node(node, read),
             Read::PlacedKnown(node) => {
                 let placed = self.slot(node)?.placed.as_ref();
@@ -24,8 +24,10 @@ impl View {
                 let pods = self.placed(node)?.map(AsRef::as_ref);
                 Value::Number(i64::from(labelled(pods, namespace, key, value)))
             }
-            // They are answered by columns: see [`View::read`].
-            Read::NodesByLabel(_) | Read::PlacedCountsLabelled { .. } => Value::Absent,
+            Read::NodesByLabel(key) => Value::Grouping(self.by_label(key)),
+            Read::PlacedCountsLabelled { namespace, key, value } => {
+                Value::Counts(self.counts_labelled(namespace, key, value))
+            }
             Read::Placed(node, pod, read) => return self.read_placed_pod(node, pod, &read),
             Read::ClusterCount(selector) => optional(self.count(&selector)),
             Read::ClusterCountUpTo { selector, n } => {
@@ -102,7 +104,7 @@ impl View {
         })
     }
 
-    /// The same of every pod on a node, by index; of none where there is no such node.
+    /// The answer of every pod on a node to a read, by index of the pod; none where there is no such node.
     pub(crate) fn each_placed<'v, T: AsRef<str>>(
         &'v self,
         node: u32,

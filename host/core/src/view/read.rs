@@ -10,7 +10,8 @@ impl View {
     /// Answers one read.
     ///
     /// # Errors
-    /// If it names a node, pod or candidate that the request does not have, or passes a limit of the contract, or of the policy's sidecar.
+    /// If it names a node, pod or candidate that the request does not have, or passes a limit of the contract, or of
+    /// the policy's sidecar.
     pub fn read(&self, read: Read<'_>) -> Result<Value<'_>, ReadError> {
         let (read, answer) = match self.named_globally(read) {
             Ok(read) if self.refuses_counts && read.counts_pods() => {
@@ -24,16 +25,5 @@ impl View {
             recording.record(&read, &answer, |node| self.node_name(node));
         }
         answer
-    }
-
-    /// Answers a read without recording it.
-    fn answer(&self, read: Read<'_>) -> Result<Value<'_>, ReadError> {
-        match read {
-            Read::NodesByLabel(key) => Ok(Value::Grouping(self.by_label(key))),
-            Read::PlacedCountsLabelled { namespace, key, value } => {
-                Ok(Value::Counts(self.counts_labelled(namespace, key, value)))
-            }
-            _ => self.answer_one(read),
-        }
     }
 }

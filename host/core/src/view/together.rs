@@ -44,7 +44,7 @@ impl View {
             .then(|| fingerprints_of_nodes(self, Read::PlacedCountLabelled { node: 0, namespace, key, value }));
         match keys.flatten() {
             Some(keys) => keys.into_iter().map(|key| key.as_number().unwrap_or(0) as u32).collect(),
-            None => (0..self.nodes.len() as u32).map(count).collect(),
+            None => (0..self.slots.len() as u32).map(count).collect(),
         }
     }
 

@@ -7,8 +7,8 @@ use crate::{
     fingerprint::Fingerprint,
     row_classes::{RowClassColumn, RowClasses},
     source::{Reader, Source},
-    subject_class::{Answer, MISS},
-    trie::Trie,
+    subject_class::MISS,
+    trie::{Answer, Trie},
 };
 
 /// The paths of one call. All answers are by their local numbers.
@@ -23,14 +23,14 @@ pub(super) struct CallTrie<T, A> {
     is_uncacheable: bool,
 }
 
-/// Speculates that the function reads no attributes of rows but those that these classes of rows were made by: then
+/// Speculates that the function reads no attributes of rows but those that these row classes were made by: then
 /// all rows of a class have one answer, and one lookup by class replaces a walk of the trie.
 ///
 /// The first read of another attribute ends it ([`CallTrie::read_more`]).
 pub(super) struct Speculation<T> {
     row_classes: Arc<RowClasses<T>>,
     column: Arc<RowClassColumn>,
-    /// The local number of the answer by class of rows.
+    /// The local number of the answer by row class.
     pub(super) locals: Vec<u32>,
 }
 
@@ -67,7 +67,7 @@ impl<T: Attribute, A: Answer> CallTrie<T, A> {
         if let Some(local) = cell.as_ref().map(|local| **local).filter(|local| *local != MISS) {
             return Some(local);
         }
-        let local = self.trie.walk(|number| self.reader.read(source, &self.attributes, number, row, &next))?;
+        let local = self.trie.find(|number| self.reader.read(source, &self.attributes, number, row, &next))?.answer;
         if let Some(cell) = cell {
             *cell = local;
         }

@@ -64,7 +64,7 @@ pub struct Reads<'w> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
     Row,
-    /// By class of rows, where there are classes.
+    /// By row class, where there are classes.
     RowClass,
 }
 
@@ -130,7 +130,7 @@ impl Snapshot {
                 changed.push((row as Row, parts));
             }
         }
-        next.columns.follow(&self.columns, || changed);
+        next.columns.inherit_from(&self.columns, || changed);
         next
     }
 

@@ -43,16 +43,18 @@ pub(super) fn at<E: Error>(step: impl fmt::Display, error: &E) -> E {
 }
 
 /// The text of the error for a list that is too long.
-const TOO_LONG: &str = "it has more than 100000 elements";
+fn too_long() -> String {
+    format!("it has more than {MAX_ELEMENTS} elements")
+}
 
 /// Refuses one more element than a list may have.
 pub(super) fn check_length<E: Error>(elements: usize) -> Result<(), E> {
-    if elements == MAX_ELEMENTS { Err(E::custom(TOO_LONG)) } else { Ok(()) }
+    if elements == MAX_ELEMENTS { Err(E::custom(too_long())) } else { Ok(()) }
 }
 
 /// Whether this is an error about a list that is too long.
 pub(super) fn is_too_long(error: &str) -> bool {
-    error.contains(TOO_LONG)
+    error.contains(&too_long())
 }
 
 impl<'de, T: Fields<'de>> Deserialize<'de> for Object<T> {

@@ -153,7 +153,7 @@ impl KnownElements for NameIndex {
 
 impl KnownElements for KnownNodeOrder {
     fn order(&self) -> &SuccessorTable {
-        self.order()
+        &self.order
     }
 
     fn bytes(&self, slot: u32) -> &[u8] {

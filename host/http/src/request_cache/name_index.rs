@@ -7,7 +7,7 @@ use plimsoll_core::{Cluster, KnownNodes, Names, Sender};
 
 use super::{name_lists::NameListCache, successors::SuccessorTable};
 
-/// Maximum senders of whole nodes with an index of their own. The index that was made first goes.
+/// Maximum senders of whole nodes with an order of their own. The one that was made first goes.
 const MAX_SENDERS: usize = 4;
 
 /// Slots by name, and each name as a request writes it.
@@ -30,15 +30,23 @@ pub(crate) struct NameIndex {
 pub(super) struct NameIndexes {
     /// Of the cluster in force.
     own: ArcSwapOption<NameIndex>,
-    /// Of the nodes that senders have brought.
-    by_sender: ArcSwap<Vec<(Sender, Arc<NameIndex>)>>,
+    /// The order of the nodes that senders have brought.
+    by_sender: ArcSwap<Vec<SenderOrder>>,
+}
+
+/// The order in which a sender brings the nodes of these names.
+#[derive(Debug, Clone)]
+struct SenderOrder {
+    sender: Sender,
+    names: Arc<Names>,
+    order: Arc<SuccessorTable>,
 }
 
 /// The whole nodes that a sender has brought, and the order in which it brings them.
 #[derive(Debug, Default)]
 pub(crate) struct KnownNodeOrder {
     pub(crate) nodes: KnownNodes,
-    pub(super) index: Arc<NameIndex>,
+    pub(crate) order: Arc<SuccessorTable>,
 }
 
 // === impl NameIndex ===
@@ -52,8 +60,7 @@ impl NameIndex {
             push_quoted(&mut text, slot.node.name());
             ends.push(text.len());
         }
-        let first = || SuccessorTable::new(slots.len());
-        let order = earlier.map_or_else(first, |earlier| earlier.order.successor(slots.len()));
+        let order = order_of(cluster, earlier.map(|earlier| &earlier.order));
         Self { names: Arc::clone(cluster.names()), text, ends, order, lists: NameListCache::default() }
     }
 
@@ -93,6 +100,12 @@ impl NameIndex {
     }
 }
 
+/// The order of the slots of a snapshot, as far as an earlier one is known.
+fn order_of(cluster: &Cluster, earlier: Option<&SuccessorTable>) -> SuccessorTable {
+    let slots = cluster.slots().len();
+    earlier.map_or_else(|| SuccessorTable::new(slots), |earlier| earlier.successor(slots))
+}
+
 /// Writes a name in quotes, or nothing if it needs an escape: then it is never predicted.
 fn push_quoted(out: &mut Vec<u8>, name: &str) {
     if name.bytes().any(|byte| matches!(byte, b'"' | b'\\' | 0..0x20)) {
@@ -117,33 +130,25 @@ impl NameIndexes {
         index
     }
 
-    /// The same of the nodes that a sender has brought.
-    pub(super) fn of_sender(&self, sender: Sender, cluster: &Cluster) -> Arc<NameIndex> {
+    /// The order of the nodes that a sender has brought. A new one is made when their names have changed.
+    pub(super) fn of_sender(&self, sender: Sender, cluster: &Cluster) -> Arc<SuccessorTable> {
         let kept = self.by_sender.load();
-        let earlier = kept.iter().find(|(of, _)| *of == sender).map(|(_, index)| index);
-        if let Some(index) = earlier.filter(|index| index.is_of(cluster)) {
-            return Arc::clone(index);
+        let earlier = kept.iter().find(|kept| kept.sender == sender);
+        if let Some(known) = earlier.filter(|kept| Arc::ptr_eq(&kept.names, cluster.names())) {
+            return Arc::clone(&known.order);
         }
-        let index = Arc::new(NameIndex::new(cluster, earlier.map(AsRef::as_ref)));
+        let order = Arc::new(order_of(cluster, earlier.map(|earlier| &*earlier.order)));
+        let new = SenderOrder { sender, names: Arc::clone(cluster.names()), order: Arc::clone(&order) };
         self.by_sender.rcu(|kept| {
-            let others = kept.iter().filter(|(of, _)| *of != sender).take(MAX_SENDERS - 1).cloned();
-            std::iter::once((sender, Arc::clone(&index))).chain(others).collect::<Vec<_>>()
+            let others = kept.iter().filter(|kept| kept.sender != sender).take(MAX_SENDERS - 1);
+            std::iter::once(&new).chain(others).cloned().collect::<Vec<_>>()
         });
-        index
+        order
     }
 
     #[cfg(test)]
     pub(super) fn has(&self, cluster: &Cluster) -> bool {
         self.own.load().as_ref().is_some_and(|index| index.is_of(cluster))
-    }
-}
-
-// === impl KnownNodeOrder ===
-
-impl KnownNodeOrder {
-    #[inline]
-    pub(crate) fn order(&self) -> &SuccessorTable {
-        self.index.order()
     }
 }
 
@@ -180,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn an_index_is_made_once_for_the_names_and_senders_have_their_own() {
+    fn an_index_is_made_once_for_the_names_and_senders_have_orders_of_their_own() {
         let (indexes, cluster) = (NameIndexes::default(), cluster(&["a", "b"]));
         let first = indexes.of_cluster(&cluster);
         assert!(Arc::ptr_eq(&first, &indexes.of_cluster(&cluster)));
@@ -188,8 +193,8 @@ mod tests {
         assert!(Arc::ptr_eq(&first, &indexes.of_cluster(&same_names)), "names are shared by snapshots");
         for sender in 0..2 * MAX_SENDERS {
             let sender = Sender::of(&sender.to_string());
-            let index = indexes.of_sender(sender, &cluster);
-            assert!(!Arc::ptr_eq(&first, &index) && Arc::ptr_eq(&index, &indexes.of_sender(sender, &cluster)));
+            let order = indexes.of_sender(sender, &cluster);
+            assert!(Arc::ptr_eq(&order, &indexes.of_sender(sender, &cluster)));
         }
         assert_eq!(indexes.by_sender.load().len(), MAX_SENDERS);
         assert!(Arc::ptr_eq(&first, &indexes.of_cluster(&cluster)), "senders do not take its place");

@@ -9,7 +9,7 @@ use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use plimsoll_core::{ObjectError, Pod};
 
-/// At most 8 pods are kept: for 8 requests at once.
+/// Pods that are kept: one for each of so many requests at once.
 const MAX_PODS: usize = 8;
 
 /// The most bytes of a pod that is kept.

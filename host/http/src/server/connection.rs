@@ -32,7 +32,7 @@ use super::{
     registry::ConnectionPermit,
     request_body::RequestBody,
     service::Service,
-    state::ReaderAwaited,
+    state::ReplyGuard,
     timeout_io::TimeoutIo,
 };
 use crate::{Tls, access::Client, tls::ClientIdentity};
@@ -57,7 +57,7 @@ struct Streams {
 /// A body that keeps its request in flight until the server has taken the last frame.
 struct Tracked<B> {
     body: B,
-    _reader: ReaderAwaited,
+    _reader: ReplyGuard,
     _in_flight: InFlight,
 }
 
@@ -78,7 +78,7 @@ pub(super) async fn run<S: Service>(
     // Until the handshake is complete, the connection counts as idle and is evicted first.
     let accepted = select! {
         accepted = tls.accept(stream, peer, context.bounds.header_timeout) => accepted,
-        () = permit.connection().closing() => None,
+        () = permit.connection().until_closing() => None,
     };
     if let Some((stream, identity)) = accepted {
         speak(stream, client(identity), &permit, &context).await;
@@ -101,8 +101,8 @@ async fn speak<S: Service>(
     pin!(connection);
     let ended = select! {
         ended = connection.as_mut() => ended,
-        () = state.cut_off() => return,
-        () = state.closing() => {
+        () = state.until_cut() => return,
+        () = state.until_closing() => {
             // Without a whole head there is no request to finish; hyper would wait for the rest of the head.
             if state.unused_for().is_some() {
                 return;
@@ -110,9 +110,9 @@ async fn speak<S: Service>(
             connection.as_mut().graceful_shutdown();
             select! {
                 ended = connection => ended,
-                () = state.cut_off() => return,
+                () = state.until_cut() => return,
                 // A graceful h2 shutdown sends a PING, which the peer may never answer.
-                () = state.parted() => return,
+                () = state.until_parted() => return,
             }
         }
     };
@@ -143,13 +143,13 @@ async fn serve<S: Service>(
     request: Request<Incoming>,
     client: Arc<Client>,
 ) -> Result<Response<Tracked<S::Body>>, Infallible> {
-    let response = if in_flight.is_admitted().await {
-        let awaited = in_flight.await_body(request.body().is_end_stream());
+    let response = if in_flight.admit().await {
+        let awaited = in_flight.body_guard(request.body().is_end_stream());
         service.answer(request.map(|body| RequestBody::new(body, awaited)), client).await
     } else {
         service.refuse(request)
     };
-    Ok(response.map(|body| Tracked { body, _reader: in_flight.await_reader(), _in_flight: in_flight }))
+    Ok(response.map(|body| Tracked { body, _reader: in_flight.reply_guard(), _in_flight: in_flight }))
 }
 
 // === impl Streams ===

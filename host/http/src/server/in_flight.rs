@@ -6,7 +6,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
     registry::{ConnectionPermit, Registry},
-    state::{BodyAwaited, ConnectionState, ReaderAwaited},
+    state::{BodyGuard, ConnectionState, ReplyGuard},
 };
 
 /// One request in flight.
@@ -26,20 +26,20 @@ impl InFlight {
         Self { registry: Arc::clone(on.registry()), connection: Arc::clone(on.connection()), permit: None }
     }
 
-    /// Whether the request is admitted; it may wait a short time for a permit.
-    pub(super) async fn is_admitted(&mut self) -> bool {
+    /// Takes a permit for the request, which may wait a short time for one. Returns whether there was one.
+    pub(super) async fn admit(&mut self) -> bool {
         self.permit = self.registry.admit().await;
         self.permit.is_some()
     }
 
-    /// Its body is awaited, unless it has ended already.
-    pub(super) fn await_body(&self, has_ended: bool) -> BodyAwaited {
-        self.connection.await_body(has_ended)
+    /// Held while its body is awaited; see [`ConnectionState::body_guard`].
+    pub(super) fn body_guard(&self, has_ended: bool) -> BodyGuard {
+        self.connection.body_guard(has_ended)
     }
 
-    /// Its reply is written now.
-    pub(super) fn await_reader(&self) -> ReaderAwaited {
-        self.connection.await_reader()
+    /// Held while its reply is written.
+    pub(super) fn reply_guard(&self) -> ReplyGuard {
+        self.connection.reply_guard()
     }
 }
 

@@ -121,7 +121,7 @@ mod tests {
     fn framing_is_bounded_by_the_body_that_it_frames() {
         let (connection, mut meter) = (connection(), ReadMeter::default());
         connection.begin_request();
-        let body = connection.await_body(false);
+        let body = connection.body_guard(false);
         for _ in 0..1000 {
             meter.count(9 << 10, &connection, 1 << 10).unwrap();
             body.received(8 << 10);

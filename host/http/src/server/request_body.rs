@@ -8,18 +8,18 @@ use std::{
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 
-use super::state::BodyAwaited;
+use super::state::BodyGuard;
 
 /// A body that its connection awaits until this is dropped, and whose bytes it counts.
 pub(crate) struct RequestBody {
     body: Incoming,
-    awaited: BodyAwaited,
+    awaited: BodyGuard,
 }
 
 // === impl RequestBody ===
 
 impl RequestBody {
-    pub(super) fn new(body: Incoming, awaited: BodyAwaited) -> Self {
+    pub(super) fn new(body: Incoming, awaited: BodyGuard) -> Self {
         Self { body, awaited }
     }
 }

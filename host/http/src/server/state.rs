@@ -44,11 +44,11 @@ pub(super) struct ConnectionState {
     cut: Notify,
 }
 
-/// The body of a request is awaited; a connection that is slow with it is among the first to make room.
-pub(super) struct BodyAwaited(Option<(Arc<ConnectionState>, u64)>);
+/// Held while the body of a request is awaited: a connection that is slow with it is among the first to make room.
+pub(super) struct BodyGuard(Option<(Arc<ConnectionState>, u64)>);
 
-/// A reply is being written; a connection with a slow reader is evicted early, too.
-pub(super) struct ReaderAwaited(Arc<ConnectionState>);
+/// Held while a reply is written: a connection with a slow reader is evicted early, too.
+pub(super) struct ReplyGuard(Arc<ConnectionState>);
 
 // === impl ConnectionState ===
 
@@ -151,17 +151,17 @@ impl ConnectionState {
     }
 
     /// Waits until the connection is told to close.
-    pub(super) async fn closing(&self) {
+    pub(super) async fn until_closing(&self) {
         self.closing.notified().await;
     }
 
     /// Waits until the connection must end at once.
-    pub(super) async fn cut_off(&self) {
+    pub(super) async fn until_cut(&self) {
         self.cut.notified().await;
     }
 
     /// Waits until the connection was told to close and has been idle for [`CLOSE_TIMEOUT`].
-    pub(super) async fn parted(&self) {
+    pub(super) async fn until_parted(&self) {
         loop {
             #[expect(clippy::disallowed_methods, reason = "a time without requests is what is waited for")]
             sleep(CLOSE_TIMEOUT).await;
@@ -183,20 +183,20 @@ impl ConnectionState {
         self.in_flight.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// A body is awaited until the guard is dropped, unless it has ended already.
-    pub(super) fn await_body(self: &Arc<Self>, has_ended: bool) -> BodyAwaited {
+    /// A body is awaited until this is dropped, unless the body has ended already.
+    pub(super) fn body_guard(self: &Arc<Self>, has_ended: bool) -> BodyGuard {
         if has_ended {
-            return BodyAwaited(None);
+            return BodyGuard(None);
         }
         let now = self.now();
         self.bodies.begin(now);
-        BodyAwaited(Some((Arc::clone(self), now)))
+        BodyGuard(Some((Arc::clone(self), now)))
     }
 
-    /// A reader is awaited until the guard is dropped.
-    pub(super) fn await_reader(self: &Arc<Self>) -> ReaderAwaited {
+    /// The reader of a reply is awaited until this is dropped.
+    pub(super) fn reply_guard(self: &Arc<Self>) -> ReplyGuard {
         self.replies.begin(|| self.now());
-        ReaderAwaited(Arc::clone(self))
+        ReplyGuard(Arc::clone(self))
     }
 
     fn since(&self, milliseconds: u64) -> Duration {
@@ -208,9 +208,9 @@ impl ConnectionState {
     }
 }
 
-// === impl BodyAwaited ===
+// === impl BodyGuard ===
 
-impl BodyAwaited {
+impl BodyGuard {
     /// Counts bytes that the service has read.
     pub(super) fn received(&self, bytes: usize) {
         if let Some((connection, _)) = &self.0 {
@@ -219,7 +219,7 @@ impl BodyAwaited {
     }
 }
 
-impl Drop for BodyAwaited {
+impl Drop for BodyGuard {
     fn drop(&mut self) {
         if let Some((connection, began)) = &self.0 {
             connection.bodies.end(*began);
@@ -227,9 +227,9 @@ impl Drop for BodyAwaited {
     }
 }
 
-// === impl ReaderAwaited ===
+// === impl ReplyGuard ===
 
-impl Drop for ReaderAwaited {
+impl Drop for ReplyGuard {
     fn drop(&mut self) {
         // The peer has read something. On a busy h2 connection there may always be a pending reply.
         self.0.replies.end(self.0.now());
@@ -243,9 +243,9 @@ mod tests {
     #[test]
     fn a_body_is_awaited_until_its_guard_is_dropped() {
         let connection = Arc::new(ConnectionState::new(Arc::default()));
-        drop(connection.await_body(true));
+        drop(connection.body_guard(true));
         assert_eq!(connection.awaited_for(), None);
-        let awaited = [connection.await_body(false), connection.await_body(false)];
+        let awaited = [connection.body_guard(false), connection.body_guard(false)];
         assert!(connection.body_awaited_for().is_some());
         drop(awaited);
         assert_eq!(connection.awaited_for(), None);

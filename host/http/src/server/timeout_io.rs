@@ -22,7 +22,7 @@ use tokio::{
 use super::{
     bounds::{ConnectionBounds, MAX_STREAMS, READ_BUFFER, STREAM_WINDOW},
     read_meter::ReadMeter,
-    state::{ConnectionState, ReaderAwaited},
+    state::{ConnectionState, ReplyGuard},
 };
 
 /// The first byte of a TLS handshake.
@@ -59,7 +59,7 @@ pub(super) struct TimeoutIo<S> {
 /// A write that the peer does not accept.
 struct Stall {
     until: Pin<Box<Sleep>>,
-    _reader: ReaderAwaited,
+    _reader: ReplyGuard,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -154,7 +154,7 @@ impl<S> TimeoutIo<S> {
             self.slow = Some((began, served));
             // Even a steady reader has a deadline: the reply is held in memory meanwhile.
             let until = (now + self.bounds.write_timeout).min(began + self.bounds.reply_timeout);
-            self.stalled = Some(Stall { until: Box::pin(sleep_until(until)), _reader: self.connection.await_reader() });
+            self.stalled = Some(Stall { until: Box::pin(sleep_until(until)), _reader: self.connection.reply_guard() });
         }
         if let Some(stalled) = &mut self.stalled {
             ready!(stalled.until.as_mut().poll(cx));

@@ -61,7 +61,7 @@ pub(super) fn keep_until_shown(announcement: Option<Announcement>) -> KeptAnnoun
 // === impl KeptAnnouncement ===
 
 impl KeptAnnouncement {
-    /// The other replica does not bind the pod: it counts no more when this returns.
+    /// The other replica does not bind the pod: it no longer counts when this returns.
     pub(super) fn end(self) {
         if let Some(Kept { announcement, task }) = self.0 {
             // Aborting alone would drop it at some later moment, after the reply.

@@ -10,7 +10,7 @@ use super::{
     Wire,
     announcing::{self, BindCall},
     body::ReceivedBody,
-    deciding::Threads,
+    threads::Threads,
     wire_request::WireRequest,
 };
 use crate::{

@@ -3,25 +3,19 @@
 use std::sync::Arc;
 
 use plimsoll_core::Gateway;
-use tokio::task::spawn_blocking;
 
-use super::{Wire, body::ReceivedBody, inline, wire_request::WireRequest};
+use super::{Wire, body::ReceivedBody, threads::Threads, wire_request::WireRequest};
 use crate::{
-    RequestCache, answer::RequestOrigin, error::WireError, extender_verb::ExtenderVerb, memory::MemoryReservation,
+    RequestCache,
+    answer::{Backend, RequestOrigin},
+    error::WireError,
+    extender_verb::ExtenderVerb,
+    memory::MemoryReservation,
     reply::ExtenderReply,
 };
 
 /// Bytes up to which a body is decided on the async thread. For longer ones a thread switch costs less than parsing.
 const SHORT: usize = 256 << 10;
-
-/// The threads that a decision runs on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Threads {
-    /// The connections' own.
-    Async,
-    /// Those for work that takes long.
-    Blocking,
-}
 
 // === impl Wire ===
 
@@ -39,7 +33,7 @@ impl Wire {
         let name = group.to_owned();
         let decide = move |gateway: &Gateway, cache: &RequestCache| {
             let ReceivedBody { bytes, mut reserved } = body;
-            let reply = verb.answer((gateway, cache), &name, &bytes, origin, &mut reserved);
+            let reply = verb.answer(Backend { gateway, cache }, &name, &bytes, origin, &mut reserved);
             // From here on only the reply is held.
             drop(bytes);
             reserved.shrink_to(reply.body.len());
@@ -69,10 +63,6 @@ impl Wire {
             let _permit = permit;
             id.scope(|| decide(&gateway, &cache))
         };
-        let decision = match threads {
-            Threads::Async => inline::spawn(decide),
-            Threads::Blocking => spawn_blocking(decide),
-        };
-        decision.await.map_err(|panic| WireError::internal(format!("the decision failed: {panic}")))
+        threads.spawn(decide).await.map_err(|panic| WireError::internal(format!("the decision failed: {panic}")))
     }
 }

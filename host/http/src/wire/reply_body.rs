@@ -18,9 +18,9 @@ use crate::memory::MemoryReservation;
 /// Runs post-reply work on blocking threads, with bounded concurrency.
 pub(super) struct PostReplyExecutor {
     /// Permits for calls of guests; slow guests may use up all of them.
-    asking: Arc<Semaphore>,
-    /// Permits for cache updates, which must not wait for guests.
-    learning: Arc<Semaphore>,
+    guest_calls: Arc<Semaphore>,
+    /// Permits for cache inserts, which must not wait for guests.
+    cache_inserts: Arc<Semaphore>,
     runtime: Handle,
     observer: Arc<dyn WireObserver>,
 }
@@ -51,7 +51,7 @@ impl PostReplyExecutor {
     /// Must be called within the runtime that runs the work.
     pub(super) fn new(at_once: usize, observer: Arc<dyn WireObserver>) -> Self {
         let room = || Arc::new(Semaphore::new(at_once.clamp(1, Semaphore::MAX_PERMITS)));
-        Self { asking: room(), learning: room(), runtime: Handle::current(), observer }
+        Self { guest_calls: room(), cache_inserts: room(), runtime: Handle::current(), observer }
     }
 
     /// Holds the work of a reply until the reply was sent.
@@ -60,9 +60,9 @@ impl PostReplyExecutor {
     }
 
     fn run(&self, work: PostReplyWork) {
-        let (learn, ask) = work.split();
+        let (cache_inserts, guest_calls) = work.split();
         // Each is started even if the other is dropped.
-        let done = [self.start(&self.learning, learn), self.start(&self.asking, ask)];
+        let done = [self.start(&self.cache_inserts, cache_inserts), self.start(&self.guest_calls, guest_calls)];
         if done != [true; 2] {
             tracing::debug!("work after a reply is left undone: too much of it is waiting");
             self.observer.post_reply_work_dropped();

@@ -8,7 +8,7 @@ use crate::{
     cache::{AnswerCache, Evaluated, Evaluation, RecentCombined, Recording, RowAnswers, RowClassAnswers, ViewSource},
     decide::{
         chain::{Chain, Reasons},
-        feasible::{FeasibleClasses, FeasibleNodes, count_rejected},
+        feasible::{CachedByClass, FeasibleClasses, FeasibleNodes, PolicyAnswers},
     },
 };
 
@@ -19,7 +19,7 @@ fn view_of(team: &str) -> View {
     View::new(Arc::new(Pod::from_json(pod.into()).unwrap()), mk_three(), Arc::from([0, 1, 2]), 0)
 }
 
-/// A cache that knows the answers about the pods of the team red, by class of nodes.
+/// A cache that knows the answers about the pods of the team red, by node class.
 fn mk_cache() -> Cache {
     let (cache, view) = (Cache::default(), view_of("red"));
     let source = || ViewSource::of(&view);
@@ -42,9 +42,9 @@ fn by_class(cache: &Cache, view: &View) -> (FeasibleClasses, RowClassAnswers<Ver
     (FeasibleClasses::of(recent.get(&[&known]).unwrap(), view), known)
 }
 
-fn apply(feasible: FeasibleNodes, answers: &Evaluated<Verdict>, view: &View) -> Result<(), Fault> {
+fn apply(feasible: FeasibleNodes, answers: &PolicyAnswers<Verdict>, view: &View) -> Result<(), Fault> {
     let (member, mut reasons) = (mk_member("one", FakePolicy::default(), |_| {}), Reasons::default());
-    Chain::new(feasible, &mut reasons).apply(&member, answers, Some(0), view)
+    Chain::new(feasible, &mut reasons, None).apply(&member, answers, view)
 }
 
 fn kind<T>(result: Result<T, Fault>) -> Option<FaultKind> {
@@ -57,8 +57,8 @@ fn a_class_without_an_answer_fails_the_decision() {
     for (team, expected) in [("red", None), ("blue", Some(FaultKind::Host))] {
         let view = view_of(team);
         let (classes, known) = by_class(&cache, &view);
-        let answers = Evaluated::ByRowClass(known);
-        assert_eq!(kind(count_rejected(&answers, Some((0, &classes)))), expected, "{team}");
+        let answers = PolicyAnswers::ByClass(CachedByClass { column: 0, answers: known.clone() });
+        assert_eq!(kind(PolicyAnswers::of(Evaluated::ByRowClass(known), Some((0, &classes)))), expected, "{team}");
         assert_eq!(kind(apply(FeasibleNodes::ByClass(classes), &answers, &view)), expected, "{team}");
     }
 }
@@ -66,9 +66,10 @@ fn a_class_without_an_answer_fails_the_decision() {
 #[test]
 fn answers_by_class_about_nodes_that_are_feasible_one_by_one_fail_the_decision() {
     let view = view_of("red");
-    let answers = Evaluated::ByRowClass(by_class(&mk_cache(), &view).1);
+    let known = by_class(&mk_cache(), &view).1;
+    let answers = PolicyAnswers::ByClass(CachedByClass { column: 0, answers: known.clone() });
     assert_eq!(kind(apply(FeasibleNodes::all(&view), &answers, &view)), Some(FaultKind::Host));
-    assert_eq!(kind(count_rejected(&answers, None)), Some(FaultKind::Host));
+    assert_eq!(kind(PolicyAnswers::of(Evaluated::ByRowClass(known), None)), Some(FaultKind::Host));
 }
 
 #[test]
@@ -82,6 +83,6 @@ fn a_node_without_an_answer_fails_the_decision() {
         (fits(4), Some(FaultKind::Host)),
         (fits(3), None),
     ] {
-        assert_eq!(kind(apply(FeasibleNodes::all(&view), &Evaluated::ByRow(answers), &view)), expected);
+        assert_eq!(kind(apply(FeasibleNodes::all(&view), &PolicyAnswers::ByNode(answers), &view)), expected);
     }
 }

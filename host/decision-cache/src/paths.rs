@@ -1,4 +1,4 @@
-//! The paths of answers, each with a row to read their values of.
+//! The paths of answers, with the attributes on them.
 
 use hashbrown::HashMap;
 
@@ -6,9 +6,19 @@ use crate::{
     attribute::{Attribute, AttributeList, Row},
     fingerprint::Fingerprint,
     source::{Reader, Source},
-    subject_class::Answer,
-    trie::Trie,
+    trie::{Answer, Trie},
 };
+
+/// A trie, with the attributes that its numbers stand for and those of its subjects: of a subject class, or of one
+/// call.
+#[derive(Debug)]
+pub(crate) struct Paths<T, A> {
+    /// The attributes that were read of the subjects.
+    pub(crate) subject_attributes: Vec<T>,
+    /// The attributes that the trie's numbers stand for.
+    pub(crate) attributes: AttributeList<T>,
+    pub(crate) trie: Trie<A>,
+}
 
 /// An answer, the path that it follows from, and a row for which it holds.
 ///
@@ -26,27 +36,27 @@ pub struct Witness<T, A> {
     pub path: Vec<(T, Fingerprint)>,
 }
 
-/// A trie with the attributes that its numbers stand for, and those of its subjects.
-pub(crate) struct KnownPaths<'w, T, A> {
-    pub(crate) subject_attributes: &'w [T],
-    pub(crate) attributes: &'w AttributeList<T>,
-    pub(crate) trie: &'w Trie<A>,
+impl<T, A> Default for Paths<T, A> {
+    fn default() -> Self {
+        Self { subject_attributes: Vec::new(), attributes: AttributeList::default(), trie: Trie::default() }
+    }
 }
 
 /// The paths that these rows have in the first trie that knows them, in the order of the first row of each.
 pub(crate) fn witnesses<T: Attribute, A: Answer>(
-    known: &[KnownPaths<'_, T, A>],
+    known: &[&Paths<T, A>],
     source: &impl Source<Attribute = T>,
     rows: &[Row],
 ) -> Vec<Witness<T, A>> {
-    let readers: Vec<Reader> = known.iter().map(|paths| Reader::new(source, paths.attributes)).collect();
+    let readers: Vec<Reader> = known.iter().map(|paths| Reader::new(source, &paths.attributes)).collect();
     let (mut found, mut indices) = (Vec::new(), HashMap::new());
-    for row in rows {
-        let read = |at: usize, number| readers[at].read(source, known[at].attributes, number, *row, || *row + 1..);
+    for (position, row) in rows.iter().enumerate() {
+        let next = || rows[position + 1..].iter().copied();
+        let read = |at: usize, number| readers[at].read(source, &known[at].attributes, number, *row, next);
         let leaf = |at: usize| Some((at, known[at].trie.find(|number| read(at, number))?));
         let Some((at, leaf)) = (0..known.len()).find_map(leaf) else { continue };
         let index = *indices.entry((at, leaf)).or_insert_with(|| {
-            let KnownPaths { subject_attributes, attributes, trie } = &known[at];
+            let Paths { subject_attributes, attributes, trie } = known[at];
             let of_subject = |attribute: &T| (attribute.clone(), source.shared_fingerprint(attribute));
             let mut path: Vec<_> = subject_attributes.iter().map(of_subject).collect();
             trie.find(|number| {
