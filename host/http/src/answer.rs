@@ -12,7 +12,7 @@ use crate::{
     error::WireError,
     extender_verb::ExtenderVerb,
     memory::MemoryReservation,
-    reply::ExtenderReply,
+    reply::{ExtenderReply, ReplyBytes},
 };
 
 /// Bytes per name or node while a request is decoded: its range and its slot, in vectors that double as they grow, and
@@ -97,7 +97,9 @@ impl ExtenderVerb {
                 origin,
                 memory,
                 |query| gateway.prioritize(scale, group, query),
-                |nodes, outcome, memory| encode::prioritize(nodes, outcome, |bytes| memory.grow(bytes)),
+                |nodes, outcome, memory| {
+                    encode::prioritize(nodes, outcome, |bytes| memory.grow(bytes)).map(ReplyBytes::from)
+                },
             ),
             Self::Preempt => preempt(backend, group, body, origin, memory),
             Self::Bind => match answer_bind(gateway, group, decode::binding_args(body, origin.received)) {
@@ -145,7 +147,7 @@ fn on_nodes<T>(
     RequestOrigin { received, sender, may_bind }: RequestOrigin,
     memory: &mut MemoryReservation,
     decide: impl FnOnce(&Query<'_>) -> Result<(T, PostReplyWork), DecideError>,
-    encode: impl FnOnce(&WireNodes, &T, &mut MemoryReservation) -> Result<Vec<u8>, WireError>,
+    encode: impl FnOnce(&WireNodes, &T, &mut MemoryReservation) -> Result<ReplyBytes, WireError>,
 ) -> Result<ExtenderReply, WireError> {
     let cluster = backend.gateway.cluster();
     let args = read_args(backend, sender, cluster.as_deref(), body, memory)?;

@@ -10,12 +10,13 @@ use plimsoll_core::{CandidateQuery, FilterOutcome, PreemptOutcome, PrioritizeOut
 use self::{name::push_name, rejected::Rejected};
 use crate::{
     decode::WireNodes,
+    reply::{ReplyBytes, ReplyWriter},
     text::{push_integer, push_text, separate},
 };
 
 /// An `ExtenderFilterResult`: every node is kept, failed or unresolvable.
 ///
-/// Kept nodes are copied from the request: whole objects must be byte for byte the same, since they replace the
+/// Kept nodes are taken from the request: whole objects must be byte for byte the same, since they replace the
 /// scheduler's own.
 ///
 /// # Errors
@@ -24,35 +25,41 @@ pub(crate) fn filter<E>(
     nodes: &WireNodes,
     outcome: &FilterOutcome,
     reserve: impl FnOnce(usize) -> Result<(), E>,
-) -> Result<Vec<u8>, E> {
+) -> Result<ReplyBytes, E> {
     let rejected = Rejected::new(nodes, outcome);
-    let kept = || kept_runs(nodes.len(), outcome).map(|run| &nodes.text()[nodes.stretch(run)]);
+    let kept = || kept_runs(nodes.len(), outcome).map(|run| nodes.stretch(run));
     // Each name is in the reply once, kept or rejected, so one estimate for all is enough.
     let (objects, names) = if nodes.are_objects() {
-        (kept().map(|part| part.len() + 1).sum(), outcome.rejected.len())
+        (kept().map(|part| ReplyWriter::copied(part.len()) + 1).sum(), outcome.rejected.len())
     } else {
         (0, nodes.len())
     };
     let size = 256 + objects + nodes.name_bytes(names) + rejected.size();
     reserve(size)?;
-    let mut out = Vec::with_capacity(size);
+    let mut out = ReplyWriter::with_capacity(size);
     let (before, after): (&[u8], &[u8]) = if nodes.are_objects() {
         (b"{\"Nodes\":{\"metadata\":{},\"items\":[", b"]},\"NodeNames\":null")
     } else {
         (b"{\"Nodes\":null,\"NodeNames\":[", b"]")
     };
-    out.extend_from_slice(before);
-    for part in kept() {
-        separate(&mut out);
-        out.extend_from_slice(part);
+    out.text.extend_from_slice(before);
+    for (at, part) in kept().enumerate() {
+        if at > 0 {
+            out.text.push(b',');
+        }
+        if nodes.are_objects() {
+            out.push(nodes.text().slice(part));
+        } else {
+            out.text.extend_from_slice(&nodes.text()[part]);
+        }
     }
-    out.extend_from_slice(after);
-    out.extend_from_slice(b",\"FailedNodes\":");
-    rejected.push(&mut out, false);
-    out.extend_from_slice(b",\"FailedAndUnresolvableNodes\":");
-    rejected.push(&mut out, true);
-    out.extend_from_slice(b",\"Error\":\"\"}");
-    Ok(out)
+    out.text.extend_from_slice(after);
+    out.text.extend_from_slice(b",\"FailedNodes\":");
+    rejected.push(&mut out.text, false);
+    out.text.extend_from_slice(b",\"FailedAndUnresolvableNodes\":");
+    rejected.push(&mut out.text, true);
+    out.text.extend_from_slice(b",\"Error\":\"\"}");
+    Ok(out.finish())
 }
 
 /// An `ExtenderFilterResult` that says why there is no decision.

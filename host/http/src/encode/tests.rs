@@ -6,7 +6,7 @@ use plimsoll_core::{Names, Rejection, SurvivingCandidate, Victims};
 use super::{name::node_name, *};
 
 fn mk_filter(nodes: &WireNodes, outcome: &FilterOutcome) -> Vec<u8> {
-    filter::<Infallible>(nodes, outcome, |_| Ok(())).unwrap()
+    filter::<Infallible>(nodes, outcome, |_| Ok(())).unwrap().in_one_piece().to_vec()
 }
 
 fn mk_prioritize(nodes: &WireNodes, outcome: &PrioritizeOutcome) -> Vec<u8> {

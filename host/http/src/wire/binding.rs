@@ -50,7 +50,7 @@ impl Wire {
             }
             Err(error) => ExtenderVerb::Bind.error(error),
         };
-        reserved.shrink_to(reply.body.len());
+        reserved.shrink_to(reply.body.held_bytes(0));
         (reply, Some(reserved))
     }
 

@@ -34,9 +34,8 @@ impl Wire {
         let decide = move |gateway: &Gateway, cache: &RequestCache| {
             let ReceivedBody { bytes, mut reserved } = body;
             let reply = verb.answer(Backend { gateway, cache }, &name, &bytes, origin, &mut reserved);
-            // From here on only the reply is held.
-            drop(bytes);
-            reserved.shrink_to(reply.body.len());
+            // From here on only the reply is held, and the body if it has a slice of it.
+            reserved.shrink_to(reply.body.held_bytes(bytes.len()));
             (reply, Some(reserved))
         };
         let decided = self.run(request, group, verb, threads, decide).await;

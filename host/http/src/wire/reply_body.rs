@@ -13,7 +13,7 @@ use plimsoll_core::PostReplyWork;
 use tokio::{runtime::Handle, sync::Semaphore};
 
 use super::observer::WireObserver;
-use crate::memory::MemoryReservation;
+use crate::{memory::MemoryReservation, reply::ReplyBytes};
 
 /// Runs post-reply work on blocking threads, with bounded concurrency.
 pub(super) struct PostReplyExecutor {
@@ -37,7 +37,7 @@ const FRAME: usize = 64 << 10;
 /// The body of a reply.
 pub(super) struct ReplyBody {
     /// The bytes that are still to be sent.
-    rest: Bytes,
+    rest: ReplyBytes,
     /// Maximum bytes of one frame.
     most: usize,
     _held_work: Option<HeldWork>,
@@ -94,7 +94,7 @@ impl Drop for HeldWork {
 // === impl ReplyBody ===
 
 impl ReplyBody {
-    pub(super) fn new(body: Bytes, held_work: Option<HeldWork>, reserved: Option<MemoryReservation>) -> Self {
+    pub(super) fn new(body: ReplyBytes, held_work: Option<HeldWork>, reserved: Option<MemoryReservation>) -> Self {
         Self { rest: body, most: usize::MAX, _held_work: held_work, _reserved: reserved }
     }
 
@@ -112,8 +112,8 @@ impl Body for ReplyBody {
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
-        let length = self.rest.len().min(self.most);
-        Poll::Ready((length > 0).then(|| Ok(Frame::data(self.rest.split_to(length)))))
+        let most = self.most;
+        Poll::Ready(self.rest.pop(most).map(|frame| Ok(Frame::data(frame))))
     }
 
     fn is_end_stream(&self) -> bool {
