@@ -17,7 +17,7 @@ const SHORT: usize = 256 << 10;
 /// The threads that a decision runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Threads {
-    /// The connections' own.
+    /// That of the connections.
     Async,
     /// Those for work that takes long.
     Blocking,

@@ -13,7 +13,7 @@ pub(super) fn blocking() -> Blocking {
     if is_single() { Blocking::default() } else { Blocking::new(|work| block_in_place(work)) }
 }
 
-/// Spawns a decision as a task of its own, so that closing its connection does not cancel it.
+/// Spawns a decision as a separate task, so that closing its connection does not cancel it.
 ///
 /// It may block its thread while it reads a short request.
 pub(super) fn spawn<T: Send + 'static>(decide: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
