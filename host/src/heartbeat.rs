@@ -19,7 +19,7 @@ const BEAT: Duration = Duration::from_millis(250);
 /// force, as at any other time.
 const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Starts the heartbeat, on a thread of its own: busy async threads must not look like a pause.
+/// Starts the heartbeat, on a separate thread: busy async threads must not look like a pause.
 ///
 /// # Errors
 /// If no thread can be started.

@@ -30,7 +30,7 @@ use crate::{
     text::{LogWriter, one_line},
 };
 
-/// Libraries whose lines say less than our own about the same event, and say it for every attempt.
+/// Libraries whose lines say less than ours about the same event, and say it for every attempt.
 ///
 /// A watch, a lease or a bind that cannot reach the API server is logged by plimsoll, with the reason.
 const QUIET: [&str; 7] =
@@ -82,7 +82,7 @@ fn refuse_misspelt_level(filter: &str) -> Result<(), String> {
     let is_level = |word: &str| word.parse::<LevelFilter>().is_ok();
     let is_target = |word: &str| word.contains(['=', ':', '[']) || matches!(word, "" | "plimsoll");
     let mut words = filter.split(',').map(str::trim);
-    // The fields of a span, in brackets, may have commas of their own.
+    // The fields of a span, in brackets, may have commas.
     match words.find(|word| !filter.contains('[') && !is_level(word) && !is_target(word)) {
         Some(word) => Err(format!("'{word}' is no level: expected error, warn, info, debug or trace")),
         None => Ok(()),

@@ -128,8 +128,8 @@ impl Metrics {
         registry.register("ready", "1 while /readyz answers 200", self.ready.clone());
         let help = "Policies that read the pods on nodes although the gateway has no view of them";
         registry.register("policies_without_pods", help, self.blind.clone());
-        registry.register("cluster_nodes", "Nodes in the gateway's own view", self.cluster_nodes.clone());
-        registry.register("cluster_pods", "Placed pods in the gateway's own view", self.cluster_pods.clone());
+        registry.register("cluster_nodes", "Nodes in the gateway's view", self.cluster_nodes.clone());
+        registry.register("cluster_pods", "Placed pods in the gateway's view", self.cluster_pods.clone());
         let help = "Snapshots of the cluster published";
         registry.register("cluster_published", help, self.cluster_published.clone());
         let help = "Snapshot files that could not be read";
@@ -144,7 +144,7 @@ impl Metrics {
     /// The text that Prometheus scrapes.
     pub(crate) fn render(&self) -> String {
         let mut text = String::new();
-        // Writing to a string cannot fail; a metric that could not be encoded would be our own bug.
+        // Writing to a string cannot fail; a metric that could not be encoded would be our bug.
         if let Err(error) = encode(&mut text, &self.registry) {
             tracing::error!(%error, "metrics could not be encoded");
         }

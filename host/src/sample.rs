@@ -11,7 +11,7 @@ pub(crate) use plimsoll_sample::NODES;
 
 /// The sample cluster.
 pub(crate) fn cluster() -> Cluster {
-    // Our own objects; a test proves that each of them can be read.
+    // Our objects; a test proves that each of them can be read.
     let nodes = (0..NODES).filter_map(|at| Node::from_json(text(&node(at))).ok().map(Node::prepared)).collect();
     let pods = (0..PODS).filter_map(|at| Pod::placed_from_json(&text(&placed_pod(at))).ok()).collect();
     let namespaces = NAMESPACES.into_iter().filter_map(namespace).collect();

@@ -45,10 +45,14 @@ impl<W: Write> Write for LogWriter<W> {
     }
 }
 
+/// Microseconds, as JSON shows them.
+pub(crate) fn micros(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e6
+}
+
 /// Three digits and a unit: `41.2 ms`.
 pub(crate) fn duration(duration: Duration) -> String {
-    let micros = duration.as_secs_f64() * 1e6;
-    match micros {
+    match micros(duration) {
         micros if micros < 1_000.0 => format!("{micros:.1} us"),
         micros if micros < 1_000_000.0 => format!("{:.1} ms", micros / 1e3),
         micros => format!("{:.2} s", micros / 1e6),

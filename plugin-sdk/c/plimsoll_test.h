@@ -276,7 +276,7 @@ PLIMSOLL_INLINE bool plimsoll_test_is_placed(const plimsoll_test_pod *pod) {
   return !pod->phase || (strcmp(pod->phase, "Succeeded") && strcmp(pod->phase, "Failed"));
 }
 
-// Whether it is the pod to schedule: that does not stand in its own way.
+// Whether it is the pod to schedule: that does not stand in its way.
 PLIMSOLL_INLINE bool plimsoll_test_is_asked(const plimsoll_test_pod *pod) {
   plimsoll_str name = plimsoll_pod_name();
   return name.len && plimsoll_str_eq(plimsoll_test_str(pod->name), name) &&

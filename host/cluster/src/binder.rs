@@ -30,7 +30,7 @@ use crate::{
 pub use self::assume_cache::AssumeCache;
 pub(crate) use self::reservation::ApiReservation;
 
-/// Binds for the gateway that leads. Must not be used on a runtime's own threads: it blocks.
+/// Binds for the gateway that leads. Must not be used on a runtime's threads: it blocks.
 pub struct ApiBinder {
     pods: PodClient,
     readying: JoinHandle<()>,

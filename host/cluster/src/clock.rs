@@ -1,5 +1,5 @@
 //! Time and random numbers of this crate. All code here waits and reads the clock through this module, so
-//! that the simulation can run the very same tasks on a clock of its own.
+//! that the simulation can run the very same tasks on simulated clocks.
 
 #[cfg(test)]
 pub(crate) mod paused;

@@ -113,8 +113,11 @@ impl DistinctReasons {
     /// The reason with this text; equal texts are kept once.
     ///
     /// # Errors
-    /// As for an answer that brings the reason.
+    /// The breach of the contract, if it or all reasons together are too large.
     pub fn keep(&mut self, text: &str) -> Result<Arc<str>, String> {
+        if let Some(breach) = reason_breach(text) {
+            return Err(breach);
+        }
         if let Some(known) = self.texts.get(text) {
             return Ok(Arc::clone(known));
         }

@@ -70,7 +70,7 @@ pub enum BindError {
 // === impl BindQuery ===
 
 impl BindQuery<'_> {
-    /// The same with texts of its own.
+    /// The same with owned texts.
     pub fn into_owned(self) -> BindQuery<'static> {
         let own = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
         BindQuery {

@@ -10,7 +10,7 @@ pub trait Clock: Send + Sync {
     fn unix_seconds(&self) -> u64;
 }
 
-/// The machine's own clock.
+/// The machine's clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 

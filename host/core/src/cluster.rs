@@ -192,7 +192,7 @@ impl Cluster {
         self.names().find(name)
     }
 
-    /// The nodes' names; made when they are first asked for, since a request's own nodes are not looked up. Snapshots
+    /// The nodes' names; made when they are first asked for, since whole nodes of a request are not looked up. Snapshots
     /// with the same names share them.
     pub fn names(&self) -> &Arc<Names> {
         self.names.get_or_init(|| Arc::new(Names::new(&self.slots)))

@@ -35,7 +35,7 @@ crate::words! {
     }
 }
 
-/// The settings of one policy that plimsoll itself reads; the guest's own are [`crate::Member::settings`].
+/// The settings of one policy that plimsoll itself reads; those of the guest are [`crate::Member::settings`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct PolicyConfig {
     /// Whether its answers count.

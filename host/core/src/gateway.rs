@@ -77,7 +77,7 @@ impl Gateway {
         self.roster.store(roster);
     }
 
-    /// The cluster in force, where the gateway has a view of its own; pods that are [announced](Self::announce) are on
+    /// The cluster in force, where the gateway has a view of the cluster; pods that are [announced](Self::announce) are on
     /// their nodes.
     pub fn cluster(&self) -> Option<Arc<Cluster>> {
         self.cluster.load_full()

@@ -1,6 +1,6 @@
 //! The port that makes a [`Policy`] from the bytes of a file.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use crate::Policy;
 
@@ -12,34 +12,60 @@ pub struct LoadError {
     transient: bool,
 }
 
-/// Turns the bytes of a `.wasm` file into a [`Policy`].
+/// The bytes of a `.wasm` file with their SHA-256, which is computed once; clones share both.
+#[derive(Clone)]
+pub struct Module(Arc<ModuleBytes>);
+
+struct ModuleBytes {
+    bytes: Vec<u8>,
+    digest: [u8; 32],
+}
+
+/// Turns a [`Module`] into a [`Policy`].
 pub trait Loader: Send + Sync {
-    /// Compiles, or takes from its cache, a module.
+    /// Compiles a module, or takes it from a cache. `name` is the policy's, for a report of progress.
     ///
     /// # Errors
     /// Says what is wrong with the module and what was expected, and whether it is worth another try.
-    fn load(&self, module: &[u8]) -> Result<Arc<dyn Policy>, LoadError>;
-
-    /// The same; `name` is the policy's, for a report of progress.
-    ///
-    /// # Errors
-    /// As for [`Loader::load`].
-    fn load_named(&self, name: &str, module: &[u8]) -> Result<Arc<dyn Policy>, LoadError> {
-        let _ = name;
-        self.load(module)
-    }
+    fn load(&self, name: &str, module: &Module) -> Result<Arc<dyn Policy>, LoadError>;
 
     /// Prepares instances of a policy with this module and these settings, in the background: its calls may be faster
     /// later, and answer the same. The settings are those of its calls, by address. Name and version are for the log.
-    fn preinitialize(&self, name: &str, version: u64, module: &[u8], settings: &Arc<str>) {
+    fn preinitialize(&self, name: &str, version: u64, module: &Module, settings: &Arc<str>) {
         let _ = (name, version, module, settings);
     }
 
-    /// The error that `load` would return at once for the module with this digest (`sha256:…`), since it was refused
-    /// before; `None` if it would be tried.
-    fn refusal(&self, digest: &str) -> Option<LoadError> {
+    /// The error that `load` would return at once for the module with this SHA-256, since it was refused before; `None`
+    /// if it would be tried.
+    fn refusal(&self, digest: &[u8; 32]) -> Option<LoadError> {
         let _ = digest;
         None
+    }
+}
+
+// === impl Module ===
+
+impl Module {
+    /// A module; `sha256` hashes its bytes.
+    pub fn new(bytes: Vec<u8>, sha256: impl FnOnce(&[u8]) -> [u8; 32]) -> Self {
+        let digest = sha256(&bytes);
+        Self(Arc::new(ModuleBytes { bytes, digest }))
+    }
+
+    /// The bytes of the file.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0.bytes
+    }
+
+    /// Their SHA-256.
+    pub fn digest(&self) -> &[u8; 32] {
+        &self.0.digest
+    }
+}
+
+impl fmt::Debug for Module {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Module").field("bytes", &self.0.bytes.len()).finish_non_exhaustive()
     }
 }
 

@@ -141,7 +141,7 @@ fn nodes(known: &KnownNodes, objects: &[NodeObject], keep: bool) -> Result<Vec<A
     objects.iter().enumerate().map(node).collect()
 }
 
-/// A snapshot of these nodes alone, each in a slot of its own.
+/// A snapshot of these nodes alone, each in its slot.
 fn apart(nodes: Vec<Arc<Node>>, seen: Option<&Arc<Cluster>>, facts: &Arc<Facts>) -> Resolved {
     let all = (0..nodes.len() as u32).collect();
     let slots: Slots = nodes.into_iter().map(|node| snapshot::slot(node, seen)).collect();

@@ -1,6 +1,6 @@
 //! Kubernetes objects as policies can read them: compact records over the JSON of the API.
 //!
-//! The JSON is the API's own (lower camel case). Fields that no policy can read are skipped, not kept; nodes and the
+//! The JSON is that of the API (lower camel case). Fields that no policy can read are skipped, not kept; nodes and the
 //! pod being scheduled keep their text for `field`.
 
 mod entries;

@@ -54,8 +54,8 @@ pub struct Ask {
 
 /// A loaded policy module. Each call runs in a fresh instance and holds nothing from earlier calls.
 ///
-/// Several members of a roster may share one: settings come with the [`View`], bounds with the [`Ask`]. A verb without
-/// a method of its own is one that the policy lacks: a policy around another one must pass on every method.
+/// Several members of a roster may share one: settings come with the [`View`], bounds with the [`Ask`]. A verb without a
+/// method is one that the policy lacks: a policy around another one must pass on every method.
 pub trait Policy: Send + Sync {
     /// The verbs that the module exports.
     fn verbs(&self) -> Verbs;
@@ -82,7 +82,7 @@ pub trait Policy: Send + Sync {
         None
     }
 
-    /// Asks whether the settings of the view are acceptable; the inner error is the guest's own text.
+    /// Asks whether the settings of the view are acceptable; the inner error is the guest's text.
     ///
     /// # Errors
     /// The fault that ended the call.
@@ -122,7 +122,7 @@ pub trait Policy: Send + Sync {
         Err(self.lacks(Verb::Preempt))
     }
 
-    /// Asks for the metadata that the pod gets once it is bound to the node; the inner error is the guest's own reason
+    /// Asks for the metadata that the pod gets once it is bound to the node; the inner error is the guest's reason
     /// why it cannot be bound there any more.
     ///
     /// # Errors

@@ -35,7 +35,7 @@ const SHORTEST_NUMBER: usize = 4;
 /// A shorter line of a secret of several lines is no secret by itself.
 const SHORTEST_LINE: usize = 4;
 
-/// A shorter secret is hidden only where it is a word of its own.
+/// A shorter secret is hidden only where it is a whole word.
 const SHORTEST_ANYWHERE: usize = 4;
 
 /// The same in reasons, which are read by many people and have few words.
@@ -58,7 +58,7 @@ const MAX_SECRET_BYTES: usize = 64 << 10;
 #[derive(Debug, Default)]
 pub struct Secrets {
     windows: Windows,
-    /// A shorter one is hidden only where it is a word of its own.
+    /// A shorter one is hidden only where it is a whole word.
     shortest_anywhere: usize,
     /// There are too many, or one that cannot be searched for.
     hide_all: bool,

@@ -7,7 +7,7 @@ use hashbrown::{Equivalent, HashMap};
 /// The number of a row: from 0 to below [`Source::row_count`](crate::Source::row_count).
 pub type Row = u32;
 
-/// Something that owns memory outside of its own bytes.
+/// Something that owns memory outside of its bytes.
 pub trait HeapSize {
     /// The number of bytes on the heap.
     fn heap_size(&self) -> usize {

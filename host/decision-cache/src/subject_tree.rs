@@ -1,7 +1,7 @@
 //! The subject classes: a tree whose inner nodes are attributes of the subject.
 //!
 //! A function may read `subject.annotation(subject.label("team"))`: which attribute comes next depends on the values so
-//! far. So each node names one attribute, and each value leads to a node or a class of its own. An edge is found by the
+//! far. So each node names one attribute, and each value leads to a node or a class. An edge is found by the
 //! number of its node and its value, in one of 256 maps. The maps are immutable: a writer publishes the next version,
 //! which shares those that have not changed.
 

@@ -22,26 +22,26 @@ use crate::{
 
 /// One policy.
 #[derive(Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "each is another fact")]
 pub(crate) struct PolicyEntry {
     sources: Sources,
     stamps: Stamps,
     /// The files changed while, or just before, they were read.
     stale: bool,
     /// The number of times in a row that the files changed while they were read.
-    readings: u32,
+    changing_reads: u32,
     /// The last version that was in force and was not off: it answers again when its sidecar is no longer off.
     version: Option<PolicyVersion>,
-    /// The last good version: the last one that has answered a call, or the first one. Only until the one in force has
-    /// answered, and is the last good version itself.
+    /// The version to go back to, while `version` is on probation: the last one that has answered a call, or the first
+    /// one. `None` once `version` has proved itself, and so is the last good version.
     last_good: Option<PolicyVersion>,
-    /// The version on probation whose failed call the last good version is being asked.
-    checked: Option<Arc<Member>>,
+    /// The version on probation that a rollback check is in progress for.
+    in_check: Option<Arc<Member>>,
     /// The version that the files make, if their sidecar switches it off: nobody asks it, so it is never one to go
     /// back to.
     off: Option<PolicyVersion>,
     /// The number of the version that was loaded last.
-    last: u64,
+    last_version: u64,
     /// Whether the policy was there at the start and was never in force: then its faults are those of a policy.
     is_awaited: bool,
     stand_in: Option<Arc<Member>>,
@@ -59,8 +59,8 @@ pub(crate) struct PolicyEntry {
     /// The number of the job in progress.
     job: Option<u64>,
     is_library: bool,
-    /// Whether it existed at the start.
-    is_first: bool,
+    /// Whether its files were there at the start, so that a version from before a restart may be its last good one.
+    existed_at_start: bool,
     sidecar_mode: SidecarMode,
     vanished: VanishState,
 }
@@ -81,12 +81,12 @@ enum VanishState {
 impl PolicyEntry {
     /// An entry whose version numbers continue after this one.
     pub(crate) fn after(last: u64) -> Self {
-        Self { last, ..Self::default() }
+        Self { last_version: last, ..Self::default() }
     }
 
     /// The number of the version that was loaded last; 0: none was.
     pub(crate) fn last_version(&self) -> u64 {
-        self.last
+        self.last_version
     }
 
     pub(crate) fn stamps(&self) -> impl Iterator<Item = &File> {
@@ -223,12 +223,12 @@ impl PolicyEntry {
         Some(LoadJob {
             id: id.clone(),
             number,
-            version: self.last + 1,
+            version: self.last_version + 1,
             sources: sources.clone(),
             scan: Arc::clone(scan),
             current: self.off.as_ref().or(self.version.as_ref()).cloned(),
             refused: self.refused.iter().filter(|_| !retries).map(|(digests, _)| digests.clone()).collect(),
-            may_restore: self.is_first && !self.is_loaded(),
+            may_restore: self.existed_at_start && !self.is_loaded(),
             is_slow: !self.is_loaded() || self.retry.next().is_some(),
             is_retry: self.retry.next().is_some(),
             module: self.module_file(sources, scan),

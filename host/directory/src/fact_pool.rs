@@ -212,7 +212,7 @@ mod tests {
         let expected = "policies/b.csv: with it the files that sidecars name would have more than 10 facts, or more than \
                         1 MiB of keys and values: expected at most that much in the whole directory";
         assert_eq!((refusal.text.as_str(), refusal.transient), (expected, true));
-        assert!(read(&pool, "a.csv", 9, "2").is_ok(), "a file that replaces its own facts counts once");
+        assert!(read(&pool, "a.csv", 9, "2").is_ok(), "a file that replaces its facts counts once");
         drop(kept);
         let small = FactPool::new(FactVolume { bytes: 19, ..LIMIT });
         assert!(read(&small, "a.csv", 10, "1").is_err(), "bytes count, too");

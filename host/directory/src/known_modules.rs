@@ -10,18 +10,18 @@ const MAX_MODULES: usize = 4_000;
 
 /// Digests of modules by the stamps of their files.
 #[derive(Debug, Default)]
-pub(crate) struct KnownModules(Mutex<HashMap<FileStamp, String>>);
+pub(crate) struct KnownModules(Mutex<HashMap<FileStamp, [u8; 32]>>);
 
 // === impl KnownModules ===
 
 impl KnownModules {
     /// The digest of the file with this stamp.
-    pub(crate) fn of(&self, stamp: FileStamp) -> Option<String> {
-        self.0.lock().get(&stamp).cloned()
+    pub(crate) fn of(&self, stamp: FileStamp) -> Option<[u8; 32]> {
+        self.0.lock().get(&stamp).copied()
     }
 
     /// Records the digest of a file that was read after this stamp was taken.
-    pub(crate) fn note(&self, module: &Path, before: FileStamp, digest: &str) {
+    pub(crate) fn note(&self, module: &Path, before: FileStamp, digest: &[u8; 32]) {
         let is_certain = matches!(before, FileStamp::File { .. }) && !before.may_repeat(SystemTime::now());
         if !is_certain || before != FileStamp::of(module) {
             return;
@@ -30,6 +30,6 @@ impl KnownModules {
         if digests.len() >= MAX_MODULES {
             digests.clear();
         }
-        digests.insert(before, digest.to_owned());
+        digests.insert(before, *digest);
     }
 }

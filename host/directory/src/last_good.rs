@@ -107,11 +107,11 @@ impl LastGood {
             return Some(StagedVersion { last_good, file: None });
         }
         let written = StoredVersion::head(id, content).and_then(|head| {
-            let size = (head.len() + content.module.len()) as u64;
+            let size = (head.len() + content.module.bytes().len()) as u64;
             if size > MAX_BYTES {
                 return Err(no_room());
             }
-            let name = self.directory.write_temporary(&self.name(id, NEW), &[&head, &content.module])?;
+            let name = self.directory.write_temporary(&self.name(id, NEW), &[&head, content.module.bytes()])?;
             Ok(StagedFile { name, size })
         });
         // The version that it replaces is deleted when it comes into force.

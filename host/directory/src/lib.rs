@@ -43,7 +43,7 @@ pub use config::DirectoryConfig;
 pub use error::DirectoryError;
 pub use fact_pool::FactPool;
 pub use listing::{ListedPolicy, PolicyFiles, list_policies, policy_files};
-pub use load::{load_one, module_bytes};
+pub use load::{load_one, module_at};
 pub use scan::ignored_files;
 pub use sidecar::sidecar_schema;
 pub use update::{PolicyChange, RosterUpdate};

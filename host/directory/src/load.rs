@@ -11,7 +11,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use plimsoll_core::{LoadError, Loader, Member, Mode, Policy};
+use plimsoll_core::{LoadError, Loader, Member, Mode, Module, Policy};
 use plimsoll_system::FileStamp;
 
 pub(crate) use self::build::build;
@@ -80,12 +80,12 @@ pub(crate) struct LoadOutcome {
 pub(crate) struct LoadTime {
     /// From the first file to the end.
     pub(crate) total: Duration,
-    /// The part without the loader, where modules wait for each other, and which bounds by itself the cost of modules
-    /// that fail again and again.
+    /// The part outside of the loader: within it modules wait for each other, and it bounds the cost of modules that
+    /// fail again and again by itself.
     pub(crate) without_loader: Duration,
 }
 
-/// Measures the time of another loader.
+/// A loader that adds up the time that another one takes.
 struct TimedLoader<'a> {
     loader: &'a dyn Loader,
     taken: Mutex<Duration>,
@@ -101,10 +101,14 @@ pub(crate) enum LoadResult {
     RefusedBefore(ContentDigests),
     /// The files are refused; the content is known if all of it could be read.
     Refused(FileRefusal, Option<ContentDigests>),
-    /// A version is ready; the other one is the last good one from before a restart, for a rollback.
-    Loaded(PolicyVersion, Option<PolicyVersion>),
+    /// A version is ready.
+    Loaded {
+        version: PolicyVersion,
+        /// The last good version from before a restart, for a rollback.
+        last_good: Option<PolicyVersion>,
+    },
     /// The files are refused, and the last good version from before a restart is ready.
-    Restored(PolicyVersion, FileRefusal, Option<ContentDigests>),
+    Restored { last_good: PolicyVersion, refusal: FileRefusal, digests: Option<ContentDigests> },
 }
 
 /// The context in which load jobs run.
@@ -149,7 +153,7 @@ impl LoadContext {
         let reading = Reading::take(&self.root, &job.scan, &job.sources, &self.bounds, reader);
         let read = reading.content.as_ref().and_then(|content| content.as_ref().ok());
         let digests = read.map(|content| content.digests.clone());
-        // To build it takes trial calls, and both the attempt and a refusal may need it.
+        // Building it takes trial calls, so it is built at most once: both the attempt and a refusal may need it.
         let restored = OnceCell::new();
         let last_good = || restored.get_or_init(|| self.restore(&job, digests.as_ref(), &loader)).clone();
         let (result, staged) = match reading.content {
@@ -190,14 +194,16 @@ impl LoadContext {
         let version = job.version + u64::from(last_good.is_some());
         let current = job.current.as_ref().map(|version| version.member.as_ref());
         match build(&job.id, version, content, current, loader) {
-            Ok(member) => LoadResult::Loaded(PolicyVersion { member: Arc::new(member), digests }, last_good),
+            Ok(member) => {
+                LoadResult::Loaded { version: PolicyVersion { member: Arc::new(member), digests }, last_good }
+            }
             Err(refusal) => LoadResult::Refused(refusal, Some(digests)),
         }
     }
 
     /// Writes a version that is ready; whether it stays is decided when it comes into force.
     fn stage_if_loaded(&self, job: &LoadJob, content: &Content, result: &LoadResult) -> Option<StagedVersion> {
-        let is_to_keep = matches!(result, LoadResult::Loaded(version, _) if !version.is_off());
+        let is_to_keep = matches!(result, LoadResult::Loaded { version, .. } if !version.is_off());
         self.last_good.as_ref().filter(|_| is_to_keep)?.stage(&job.id, content)
     }
 
@@ -229,7 +235,7 @@ fn restore_if_refused(
     let LoadResult::Refused(refusal, digests) = result else { return result };
     let is_off = summary.is_some_and(|summary| summary.config.mode == Mode::Off);
     match last_good().filter(|_| !is_off) {
-        Some(version) => LoadResult::Restored(version, refusal, digests),
+        Some(last_good) => LoadResult::Restored { last_good, refusal, digests },
         None => LoadResult::Refused(refusal, digests),
     }
 }
@@ -268,22 +274,18 @@ impl TimedLoader<'_> {
 }
 
 impl Loader for TimedLoader<'_> {
-    fn load(&self, module: &[u8]) -> Result<Arc<dyn Policy>, LoadError> {
-        self.load_named("", module)
-    }
-
-    fn load_named(&self, name: &str, module: &[u8]) -> Result<Arc<dyn Policy>, LoadError> {
+    fn load(&self, name: &str, module: &Module) -> Result<Arc<dyn Policy>, LoadError> {
         let started = Instant::now();
-        let loaded = self.loader.load_named(name, module);
+        let loaded = self.loader.load(name, module);
         *self.taken.lock() += started.elapsed();
         loaded
     }
 
-    fn preinitialize(&self, name: &str, version: u64, module: &[u8], settings: &Arc<str>) {
+    fn preinitialize(&self, name: &str, version: u64, module: &Module, settings: &Arc<str>) {
         self.loader.preinitialize(name, version, module, settings);
     }
 
-    fn refusal(&self, digest: &str) -> Option<LoadError> {
+    fn refusal(&self, digest: &[u8; 32]) -> Option<LoadError> {
         self.loader.refusal(digest)
     }
 }
@@ -306,12 +308,12 @@ pub fn load_one(
         .map_err(|refusal| DirectoryError::Refused(refusal.text))
 }
 
-/// Reads the bytes of a module's file.
+/// Reads a module's file.
 ///
 /// # Errors
 /// If it is no regular file, larger than a module may be, or cannot be read.
-pub fn module_bytes(module: &Path) -> Result<Vec<u8>, DirectoryError> {
-    read_module(None, module, &ReadLimits::default())
-        .map(|module| module.bytes)
+pub fn module_at(path: &Path) -> Result<Module, DirectoryError> {
+    read_module(None, path, &ReadLimits::default())
+        .map(|read| read.module)
         .map_err(|refusal| DirectoryError::Refused(refusal.text))
 }

@@ -10,7 +10,7 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause.
 const MAX_PAUSE: Duration = Duration::from_mins(5);
 
-/// A pause lasts at least for this multiple of the attempt's time without the loader, which has pauses of its own: an
+/// A pause lasts at least for this multiple of the attempt's time without the loader, which has its pauses: an
 /// attempt that never succeeds takes at most a twentieth of the time.
 const REST: u32 = 20;
 

@@ -31,7 +31,7 @@ const FORMAT: Format = Format {
 /// The settings of a sidecar, with defaults filled in.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Sidecar {
-    /// The module, if it is not the file with the policy's own name.
+    /// The module, if it is not the file with the policy's name.
     pub(crate) module: Option<ModulePath>,
     /// The only module that is accepted, `sha256:…`.
     pub(crate) digest: Option<Box<str>>,

@@ -5,11 +5,14 @@ mod files;
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
-use plimsoll_core::{Loader, PolicyConfig};
-use plimsoll_system::FileStamp;
+use plimsoll_core::{Loader, Module, PolicyConfig};
+use plimsoll_system::{
+    FileStamp,
+    digest::{digest, text_of},
+};
 
 pub(crate) use self::facts::{FactFiles, digest_of_texts};
-use self::files::{ModuleFile, stamp_now};
+use self::files::{ReadModule, stamp_now};
 pub(crate) use self::files::{SidecarText, parse_sidecar, read_module, read_sidecar};
 use crate::{
     config::ReadLimits,
@@ -42,7 +45,7 @@ pub(crate) struct Content {
     pub(crate) sidecar: Sidecar,
     /// The sidecar's file as messages name it, or the module's if there is none.
     pub(crate) sidecar_label: String,
-    pub(crate) module: Vec<u8>,
+    pub(crate) module: Module,
     pub(crate) module_label: String,
     pub(crate) digests: ContentDigests,
     /// The sidecar's text; none without a sidecar.
@@ -97,45 +100,46 @@ impl Content {
 
     /// Checks the module's digest. Of a file outside of the root, behind a link, neither the digest nor a byte is shown.
     fn complete(
-        module: ModuleFile,
+        module: ReadModule,
         sidecar: Option<&Path>,
         text: Option<SidecarText>,
         (parsed, facts): (Sidecar, FactFiles),
     ) -> Result<Self, FileRefusal> {
-        let ModuleFile { label: module_label, bytes, digest, is_outside } = module;
+        let ReadModule { label: module_label, module, is_outside } = module;
+        let module_digest = text_of(module.digest());
         let text = text.map(|text| text.text);
         let sidecar_label = sidecar.map_or_else(|| module_label.clone(), |path| path.display().to_string());
         // The loader quotes the first bytes of what is no module.
-        if is_outside && !bytes.starts_with(MAGIC) {
+        if is_outside && !module.bytes().starts_with(MAGIC) {
             let text = "is a link that leads out of the directory, to a file that is no WebAssembly module";
             return Err(FileRefusal::new(format!("{module_label} {text}")));
         }
-        if let Some(wanted) = parsed.digest.as_deref().filter(|wanted| **wanted != *digest) {
+        if let Some(wanted) = parsed.digest.as_deref().filter(|wanted| **wanted != *module_digest) {
             return Err(FileRefusal::new(if is_outside {
                 format!("{module_label}: its digest is not the one that {sidecar_label} says")
             } else {
-                format!("{module_label}: its digest is {digest}, and {sidecar_label} says {wanted}")
+                format!("{module_label}: its digest is {module_digest}, and {sidecar_label} says {wanted}")
             }));
         }
         let digests = ContentDigests {
-            module: digest,
-            sidecar: text.as_ref().map(|text| plimsoll_system::digest::digest(text.as_bytes())),
+            module: module_digest,
+            sidecar: text.as_ref().map(|text| digest(text.as_bytes())),
             facts: facts.digest(),
         };
-        Ok(Self { sidecar: parsed, sidecar_label, module: bytes, module_label, digests, sidecar_text: text, facts })
+        Ok(Self { sidecar: parsed, sidecar_label, module, module_label, digests, sidecar_text: text, facts })
     }
 }
 
 // === impl ContentReader ===
 
 impl ContentReader<'_> {
-    fn read_module(&self, root: &Path, module: &Path, bounds: &ReadLimits) -> Result<ModuleFile, FileRefusal> {
+    fn read_module(&self, root: &Path, module: &Path, bounds: &ReadLimits) -> Result<ReadModule, FileRefusal> {
         let before = FileStamp::of(module);
         if let Some(error) = self.known.of(before).and_then(|digest| self.loader.refusal(&digest)) {
             return Err(FileRefusal::of_module(&module.display().to_string(), &error));
         }
         let read = read_module(Some(root), module, bounds)?;
-        self.known.note(module, before, &read.digest);
+        self.known.note(module, before, read.module.digest());
         Ok(read)
     }
 }
@@ -215,7 +219,7 @@ impl Reading {
     }
 }
 
-/// The module that a policy runs: the one that its sidecar names, else the file with its own name.
+/// The module that a policy runs: the one that its sidecar names, else the file with its name.
 pub(crate) fn module_of(sources: &Sources, sidecar: &Sidecar, path: Option<&Path>) -> Result<File, FileRefusal> {
     let group = group_of(sources);
     match (&sidecar.module, &sources.module) {

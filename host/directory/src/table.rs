@@ -72,7 +72,7 @@ impl PolicyTable {
     /// Records the policies of the first scan, with the summaries of their readable sidecars.
     ///
     /// With `stand_in`, the faults of each count until a version of it is loaded.
-    pub(crate) fn expect(
+    pub(crate) fn begin(
         &mut self,
         scan: &Scan,
         mut sidecars: BTreeMap<PolicyId, Option<SidecarSummary>>,
@@ -125,7 +125,7 @@ impl PolicyTable {
         let id = outcome.id.clone();
         let Some(entry) = self.entries.get_mut(&id) else { return false };
         if entry.awaits(&outcome)
-            && let LoadResult::Loaded(version, _) = &outcome.result
+            && let LoadResult::Loaded { version, .. } = &outcome.result
         {
             let is_off = version.is_off();
             let staged = outcome.staged.take();
@@ -262,7 +262,7 @@ impl PolicyTable {
         self.is_different = true;
     }
 
-    /// A module that sidecars of others name is no policy unless it has a sidecar of its own.
+    /// A module that sidecars of others name is no policy unless it has a sidecar.
     fn note_libraries(&mut self, wanted: &BTreeMap<PolicyId, Sources>) {
         let named: BTreeSet<File> = self.entries.values().filter_map(PolicyEntry::named_module).cloned().collect();
         for (id, entry) in &mut self.entries {

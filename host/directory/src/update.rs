@@ -96,7 +96,7 @@ pub enum PolicyChange {
         /// The policy.
         id: String,
     },
-    /// It became a library: a sidecar of another policy names its module, so it is no policy of its own.
+    /// It became a library: a sidecar of another policy names its module, so it is no policy.
     Library {
         /// The policy that it was.
         id: String,

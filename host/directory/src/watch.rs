@@ -44,7 +44,7 @@ impl Directory {
         let (path, wake): (PathBuf, _) = (self.config.path.clone(), self.sender.clone());
         let mut scan_loop = ScanLoop::new(self, Arc::clone(&stop), publish);
         // Done before returning, so that later changes are noticed.
-        scan_loop.follow();
+        scan_loop.watch_groups();
         let (ended, end) = mpsc::channel();
         let run = move || {
             scan_loop.run();

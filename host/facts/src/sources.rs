@@ -294,7 +294,7 @@ mod tests {
         assert!(
             sources.statuses()[count].error.as_deref().is_some_and(|error| error.contains("more than 500000 facts"))
         );
-        // A source that replaces its own facts counts once.
+        // A source that replaces its facts counts once.
         sources.fetched(0, now, Ok(parsed_facts(MAX_FACTS - 1, "2")));
         sources.fetched(count, now, Ok(parsed_facts(1, "1")));
         assert_eq!(sources.statuses()[count].error, None);

@@ -9,7 +9,7 @@ use plimsoll_core::FactSource;
 
 use crate::parse::ParsedFacts;
 
-/// The first pause after a failure; it doubles from failure to failure, up to the source's own interval.
+/// The first pause after a failure; it doubles from failure to failure, up to the interval of the source.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 
 /// The state of a source.

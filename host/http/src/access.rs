@@ -9,7 +9,7 @@ use plimsoll_core::Sender;
 
 use crate::tls::ClientIdentity;
 
-/// The Common Name of kube-scheduler's own certificate in most clusters.
+/// The Common Name of kube-scheduler's certificate in most clusters.
 const KUBE_SCHEDULER: &str = "system:kube-scheduler";
 
 /// The clients that may bind.
@@ -145,7 +145,7 @@ mod tests {
             (far, everywhere, named("System:kube-scheduler"), Err(Denial::NotListed("System:kube-scheduler".into()))),
             (far, everywhere, ClientIdentity::Client(None), Err(Denial::NoName)),
             (far, everywhere, ClientIdentity::Anonymous, no_certificate()),
-            // Only the listener's own address keeps other machines away, so both addresses count.
+            // Only the listener's address keeps other machines away, so both addresses count.
             (near, everywhere, ClientIdentity::Anonymous, no_certificate()),
             (near, "192.0.2.1", ClientIdentity::Anonymous, no_certificate()),
             (far, near, ClientIdentity::Anonymous, no_certificate()),

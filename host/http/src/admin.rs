@@ -63,7 +63,7 @@ struct PermittedText {
 /// is checked only if host names are configured.
 ///
 /// # Errors
-/// If the listener's address cannot be read; single connections fail on their own.
+/// If the listener's address cannot be read; single connections fail alone.
 pub async fn serve_admin(
     listener: TcpListener,
     admin: Arc<dyn Admin>,
@@ -126,7 +126,7 @@ impl AsRef<[u8]> for PermittedText {
 // === impl Guarded ===
 
 impl Guarded {
-    /// A proxy in front, such as the API server's, may ask under its own name, and does not come over loopback.
+    /// A proxy in front, such as the API server's, may ask under its name, and does not come over loopback.
     fn check(&self, uri: &Uri, headers: &HeaderMap, client: SocketAddr) -> Result<(), Foreign> {
         check_same_page(headers)?;
         let is_local = client.ip().to_canonical().is_loopback();
@@ -268,7 +268,7 @@ mod tests {
     #[test]
     fn a_proxy_that_does_not_come_over_loopback_may_use_its_own_name_unless_names_are_listed() {
         let names = |names: &[&str]| AllowedHosts::new(names.iter().map(|name| (*name).to_owned()));
-        // The API server's proxy forwards the Host header of its own request.
+        // The API server's proxy forwards the Host header of its request.
         let table = [
             ("127.0.0.1", &[][..], "api.example:6443", Err(Foreign::Host)),
             ("::ffff:127.0.0.1", &[], "api.example:6443", Err(Foreign::Host)),

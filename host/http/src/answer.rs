@@ -120,7 +120,7 @@ fn read_args(
     memory: &mut MemoryReservation,
 ) -> Result<ExtenderArgs, WireError> {
     let before = memory.bytes();
-    // An element of a list has at least two bytes: one of its own, and a comma.
+    // An element of a list has at least two bytes, one of them a comma.
     memory.grow(DECODE_BYTES_PER_NODE * (body.len() / 2).min(MAX_ELEMENTS))?;
     let known = || cache.known_nodes(sender, gateway.known_nodes(sender));
     let args = decode::extender_args(body, &cache.names(cluster), &known)?;

@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn no_error_of_a_bind_tells_a_uid_and_the_log_does() {
         let (pod, expected) = (|| "a/p".to_owned(), || "guess".to_owned());
-        // The API server's own words, as of 1.36.
+        // The API server's words, as of 1.36.
         let conflict = format!("Precondition failed: UID in precondition: guess, UID in object meta: {UID}");
         let table = [
             (

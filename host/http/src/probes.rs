@@ -43,7 +43,7 @@ struct CachedPage(Arc<Mutex<Option<(Instant, StatusCode, Bytes)>>>);
 /// Serves `/healthz`, `/readyz` and `/metrics` until `shutdown`.
 ///
 /// # Errors
-/// If the listener's address cannot be read; single connections fail on their own.
+/// If the listener's address cannot be read; single connections fail alone.
 pub async fn serve_probes(
     listener: TcpListener,
     admin: Arc<dyn Admin>,

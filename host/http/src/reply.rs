@@ -48,7 +48,7 @@ impl ExtenderReply {
         Self { error, is_routine: true, ..Self::decided(body, 1, PostReplyWork::default()) }
     }
 
-    /// The reply of a URL, method or verb that has no error field of its own.
+    /// The reply of a URL, method or verb that has no error field.
     pub(crate) fn plain_error(error: WireError) -> Self {
         Self::failed(error.status, encode::error(&error.outside), error)
     }

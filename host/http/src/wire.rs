@@ -67,7 +67,7 @@ struct Wire {
 /// Serves the extender wire until `shutdown`, then finishes the requests in flight.
 ///
 /// # Errors
-/// If the listener's address cannot be read; single connections fail on their own.
+/// If the listener's address cannot be read; single connections fail alone.
 pub async fn serve_wire(
     listener: TcpListener,
     gateway: Arc<Gateway>,

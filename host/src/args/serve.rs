@@ -50,7 +50,7 @@ pub(crate) struct ServeArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Policies")]
 pub(crate) struct DirectoryArgs {
-    /// The directory of policies; its sub-directories are groups with URLs of their own
+    /// The directory of policies; its sub-directories are groups, each with its URL
     #[arg(long, env = "PLIMSOLL_POLICIES", value_name = "DIR")]
     pub(crate) policies: PathBuf,
 
@@ -250,7 +250,7 @@ pub(crate) struct LogArgs {
     #[arg(long, env = "PLIMSOLL_LOG_FORMAT", value_name = "FORMAT", default_value = "pretty")]
     pub(crate) log_format: LogFormat,
 
-    /// Log level, or a filter such as `info,plimsoll::guest=debug`; without a level of their own, targets log warnings
+    /// Log level, or a filter such as `info,plimsoll::guest=debug`; without a level, targets log warnings
     #[arg(long, env = "PLIMSOLL_LOG", value_name = "FILTER", default_value = "info")]
     pub(crate) log: String,
 }

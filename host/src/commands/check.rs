@@ -66,8 +66,8 @@ fn inspect(
     loader: &WasmLoader,
     purity: bool,
 ) -> Result<CheckReport> {
-    let bytes = plimsoll_directory::module_bytes(&module)?;
-    let mut inspection = loader.inspect_named(&module.display().to_string(), &bytes)?;
+    let content = plimsoll_directory::module_at(&module)?;
+    let mut inspection = loader.inspect(&module.display().to_string(), &content)?;
     let member = sidecar.as_ref().map(|path| plimsoll_directory::load_one(&module, Some(path), loader, facts));
     let member = member.transpose()?;
     let callee = member.as_ref().map_or_else(|| Callee::alone(inspection.policy.clone()), Callee::of);

@@ -61,8 +61,8 @@ fn wanted(filter: Option<&str>) -> Result<Vec<&'static Case>> {
 /// # Errors
 /// If the file cannot be read.
 fn inspect(file: &Path, loader: &WasmLoader) -> Result<Result<Inspection, String>> {
-    let bytes = plimsoll_directory::module_bytes(file)?;
-    Ok(loader.inspect_named(&file.display().to_string(), &bytes).map_err(|error| error.to_string()))
+    let module = plimsoll_directory::module_at(file)?;
+    Ok(loader.inspect(&file.display().to_string(), &module).map_err(|error| error.to_string()))
 }
 
 fn put_all(wanted: &[&'static Case], policy: &dyn Policy) -> Vec<CaseReport> {

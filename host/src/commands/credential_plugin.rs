@@ -2,7 +2,7 @@
 //!
 //! The Kubernetes client has no time limit for such a command: the first run blocks the thread that makes the client,
 //! later ones hold up all requests to the API server. So it starts this program, which ends in time, and bounds the
-//! output. Without a terminal the command has a process group of its own, which is ended as a whole.
+//! output. Without a terminal the command has a separate process group, which is ended as a whole.
 
 use std::{
     fs::File,
@@ -43,7 +43,7 @@ pub(super) fn credential_plugin(args: &CredentialPluginArgs) -> Result<ExitCode>
     let Some((program, rest)) = args.command.split_first() else { return Ok(ExitCode::FAILURE) };
     let default = if io::stdin().is_terminal() { LOGIN_TIMEOUT } else { PLUGIN_TIMEOUT };
     let timeout = args.timeout.unwrap_or(default);
-    // A process group of its own can be ended as a whole, but could not ask at the terminal, nor be ended by Ctrl-C.
+    // A separate process group can be ended as a whole, but could not ask at the terminal, nor be ended by Ctrl-C.
     let has_group = File::open("/dev/tty").is_err();
     let mut command = Command::new(program);
     if has_group {
@@ -91,7 +91,7 @@ fn wait(child: &mut Child, has_group: bool, deadline: Instant) -> Result<Option<
     }
 }
 
-/// Ends the process, and all of its process group if it has one of its own.
+/// Ends the process, and all of its process group if that is a separate one.
 fn end(child: &mut Child, has_group: bool) -> io::Result<()> {
     if has_group {
         process::kill_process_group(Pid::from_child(child), Signal::KILL)?;

@@ -122,7 +122,7 @@ fn tls_config(args: &SchedulerConfigArgs) -> Result<Option<Value>> {
     Ok(Some(tls.into()))
 }
 
-/// Whether plimsoll may bind; without a view of its own it could bind nobody.
+/// Whether plimsoll may bind; without a view of the cluster it could bind nobody.
 fn binds(args: &SchedulerConfigArgs) -> bool {
     !args.no_bind && !args.full_nodes
 }

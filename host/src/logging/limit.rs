@@ -37,7 +37,7 @@ const MAX_CLASSES: usize = 1024;
 /// The key of all others together.
 const OTHERS: u64 = 0;
 
-/// Our own lines about lines that were left out.
+/// Our lines about lines that were left out.
 const SUPPRESSED: &str = "plimsoll::suppressed";
 
 /// The fields that distinguish lines of one place.
@@ -169,7 +169,7 @@ impl LineClasses {
     fn key(&self, event: &Event<'_>) -> u64 {
         let metadata = event.metadata();
         let place = match metadata.target() {
-            // Each level has a call site of its own, and the limit is for all lines of a policy.
+            // Each level has its call site, and the limit is for all lines of a policy.
             GUEST => self.hasher.hash_one(GUEST),
             _ => self.hasher.hash_one(metadata.callsite()),
         };

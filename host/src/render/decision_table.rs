@@ -23,7 +23,7 @@ pub(crate) fn as_text(tables: &[(Verb, DecisionTable)]) -> String {
             let conditions = if conditions.is_empty() { "whatever it read".to_owned() } else { conditions.join("\n") };
             table.add_row([conditions, answer::text(&row.answer)]);
         }
-        // The table has lines of its own; its cells were escaped one by one.
+        // The table has line breaks; its cells were escaped one by one.
         text += &table.to_string();
         text.push('\n');
         if *truncated > 0 {

@@ -53,7 +53,7 @@ struct DirEntry {
 // === impl PrivateDir ===
 
 impl PrivateDir {
-    /// Opens or creates the directory; `is_ours` recognises the names of our own files.
+    /// Opens or creates the directory; `is_ours` recognises the names of our files.
     ///
     /// # Errors
     /// The reason why it cannot be used.
@@ -155,7 +155,7 @@ impl PrivateDir {
         Ok(entries.map(|entry| entry.name).collect())
     }
 
-    /// Our own files; those that vanish meanwhile are left out.
+    /// Our files; those that vanish meanwhile are left out.
     fn entries(&self) -> io::Result<Vec<DirEntry>> {
         let mut entries = Vec::new();
         for entry in Dir::read_from(&self.descriptor)? {
@@ -188,7 +188,7 @@ impl PrivateDir {
 
 /// A name that no other write uses. Process numbers would not do: each container has a 1.
 fn temporary(name: &str) -> String {
-    // Each has keys of its own, which the system drew at random for this thread, and counts them on.
+    // Each has keys, which the system drew at random for this thread, and counts them on.
     let random = RandomState::new().build_hasher().finish();
     format!("{name}.{random:016x}{TEMPORARY}")
 }

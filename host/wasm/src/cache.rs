@@ -2,10 +2,10 @@
 //!
 //! These files are machine code that will run in this process, so the directory is a [`PrivateDir`].
 //!
-//! An entry is keyed by module, engine and lift version, that of a pre-initialised module by its settings, too. It begins
-//! with the hash of its content; a corrupt one is replaced. The cache is bounded in entries and bytes; the least recently used entries are evicted. Pre-initialised
-//! modules have at most half of it, and give way to modules as they are: a start waits for those only. Other files in
-//! the directory are not touched.
+//! An entry is keyed by module, engine and version of the componentizer, that of a pre-initialised module by its
+//! settings, too. It begins with the hash of its content; a corrupt one is replaced. The cache is bounded in entries and
+//! bytes; the least recently used entries are evicted. Pre-initialised modules have at most half of it, and give way to
+//! modules as they are: a start waits for those only. Other files in the directory are not touched.
 
 mod name;
 
@@ -183,11 +183,11 @@ mod tests {
     #[test]
     fn pre_initialised_modules_take_at_most_half_and_no_room_of_others() {
         let (_parent, cache) = mk_cache();
-        let plain = [1, 2].map(|first| CacheKey::of_module(&[first; 32]));
+        let plain = [1, 2].map(|first| CacheKey::of(&[first; 32], None));
         for key in &plain {
             put(&cache, key, 16 * KIB);
         }
-        let all: Vec<_> = (0..20).map(|at| CacheKey::of_preinitialized(&[1; 32], &at.to_string())).collect();
+        let all: Vec<_> = (0..20).map(|at| CacheKey::of(&[1; 32], Some(&at.to_string()))).collect();
         for key in &all {
             put(&cache, key, 8 * KIB);
             assert!(has(&cache, key));
@@ -201,12 +201,12 @@ mod tests {
     #[test]
     fn pre_initialised_modules_give_way_to_a_module_as_it_is() {
         let (_parent, cache) = mk_cache();
-        let plain: Vec<_> = (0..5).map(|first| CacheKey::of_module(&[first; 32])).collect();
+        let plain: Vec<_> = (0..5).map(|first| CacheKey::of(&[first; 32], None)).collect();
         for key in &plain[..2] {
             put(&cache, key, 16 * KIB);
         }
         for at in 0..2 {
-            put(&cache, &CacheKey::of_preinitialized(&[0; 32], &at.to_string()), 16 * KIB);
+            put(&cache, &CacheKey::of(&[0; 32], Some(&at.to_string())), 16 * KIB);
         }
         for (key, left) in plain[2..4].iter().zip([1, 0]) {
             put(&cache, key, 16 * KIB);

@@ -3,7 +3,7 @@
 //! ```text
 //!  gateway                                        compile process (the same program)
 //!  admission ── a permit, a share of memory ──┐
-//!  child     ── module, settings ── stdin ────┼──> process: own limits ──> module: lift, pre-initialise, compile, check
+//!  child     ── module, settings ── stdin ────┼──> process: its limits ──> module: componentize, pre-init, compile, check
 //!            <─ tag, length, code or refusal ─┴─── stdout
 //! ```
 //!
@@ -35,7 +35,7 @@ pub use self::{
     config::{ChildConfig, Compiler},
     process::{ProcessLimits, compile_module},
 };
-use crate::{code::CompiledCode, lift::ModuleKind, progress::Progress};
+use crate::{code::CompiledCode, componentize::ModuleKind, contract::RefusedError, progress::Progress};
 
 /// The compiler that the engine uses.
 pub(crate) enum Backend {
@@ -53,26 +53,31 @@ impl Backend {
         }
     }
 
-    /// The compiled module, and its code to be kept; `progress` is called if it is a large one, and `queued` grows by the time that it waited for others.
-    ///
-    /// # Errors
-    /// If the module is invalid, or could not be compiled now.
+    /// Compiles a module: the component with its code, and the time that the module waited for others. `progress` is
+    /// called if it is a large one.
     pub(crate) fn compile(
         &self,
         job: CompileJob<'_>,
         kind: ModuleKind,
         engine: &Engine,
         progress: &Progress<'_>,
-        queued: &mut Duration,
-    ) -> Result<(Component, CompiledCode), CompileError> {
-        let code = match self {
-            Self::InProcess => {
-                let component = module::component(engine, job, kind)?;
-                let code = CompiledCode::of(&component)?;
-                return Ok((component, code));
+    ) -> (Result<(Component, CompiledCode), CompileError>, Duration) {
+        match self {
+            Self::InProcess => (in_process(job, kind, engine).map_err(CompileError::from), Duration::ZERO),
+            Self::Child(child) => {
+                let (code, queued) = child.compile(job, progress);
+                (code.and_then(|code| Ok((code.load(engine)?, code))), queued)
             }
-            Self::Child(child) => child.compile(job, progress, queued)?,
-        };
-        Ok((code.load(engine)?, code))
+        }
     }
+}
+
+fn in_process(
+    job: CompileJob<'_>,
+    kind: ModuleKind,
+    engine: &Engine,
+) -> Result<(Component, CompiledCode), RefusedError> {
+    let component = module::component(engine, job, kind)?;
+    let code = CompiledCode::of(&component)?;
+    Ok((component, code))
 }

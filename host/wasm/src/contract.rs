@@ -21,10 +21,10 @@ const PACKAGE: &str = "plimsoll:policy/";
 /// The number of imports that a refusal lists.
 const NAMED: usize = 8;
 
-/// The extra interface that lifted modules may import; see `lift/adapter.wat`.
+/// The extra interface that components made from core modules may import; see `componentize/adapter.wat`.
 pub(crate) const ADAPTER: &str = "plimsoll:adapter/host@0.1.0";
 
-/// The interface that a lifted program exports; see `lift/command.wat`.
+/// The interface that a component made from a program exports; see `componentize/command.wat`.
 pub(crate) const PROGRAM: &str = "plimsoll:adapter/program@0.1.0";
 
 /// The function that runs it.
@@ -73,7 +73,7 @@ pub(crate) enum RefusedError {
     #[error("it shares its memory between threads; a policy has one thread: build it without")]
     Threads,
     #[error("the core module cannot be made a component: {0}")]
-    Lift(String),
+    Componentize(String),
     #[error("its {name} is not as in plimsoll:policy@{VERSION}: {error}")]
     Signature { name: String, error: String },
     #[error("it does not fit plimsoll:policy@{VERSION}: {0}")]
@@ -137,15 +137,15 @@ pub(crate) fn verb_of_core_export(name: &str) -> Result<Option<Verb>, RefusedErr
     verb_of(interface)
 }
 
-/// The verbs that a component exports; none of a lifted program.
+/// The verbs that a component exports; none of a program.
 ///
 /// # Errors
 /// If it exports none, or a contract name that is no verb of this version.
-pub(crate) fn verbs_of(component: &Component, engine: &Engine, lifted: bool) -> Result<Verbs, RefusedError> {
+pub(crate) fn verbs_of(component: &Component, engine: &Engine, was_core_module: bool) -> Result<Verbs, RefusedError> {
     let ty = component.component_type();
     let (mut verbs, mut is_program) = (Vec::new(), false);
     for (name, _) in ty.exports(engine) {
-        is_program |= lifted && name == PROGRAM;
+        is_program |= was_core_module && name == PROGRAM;
         verbs.extend(verb_of(name)?);
     }
     if verbs.is_empty() && !is_program { Err(RefusedError::NoVerb) } else { Ok(verbs.into_iter().collect()) }
@@ -155,7 +155,11 @@ pub(crate) fn verbs_of(component: &Component, engine: &Engine, lifted: bool) -> 
 ///
 /// # Errors
 /// If it imports anything outside of the contract and WASI 0.2.
-pub(crate) fn imports_of(component: &Component, engine: &Engine, lifted: bool) -> Result<Imports, RefusedError> {
+pub(crate) fn imports_of(
+    component: &Component,
+    engine: &Engine,
+    was_core_module: bool,
+) -> Result<Imports, RefusedError> {
     let ty = component.component_type();
     let mut imports = Imports { functions: Vec::new(), wasi: Vec::new() };
     let mut foreign = Vec::new();
@@ -163,7 +167,7 @@ pub(crate) fn imports_of(component: &Component, engine: &Engine, lifted: bool) -
         let interface = match ContractName::parse(name) {
             Some(name) if name.version == VERSION && is_import(name.interface) => name.interface,
             Some(wrong) if wrong.version != VERSION => return Err(RefusedError::Version { name: name.to_owned() }),
-            _ if lifted && name == ADAPTER => continue,
+            _ if was_core_module && name == ADAPTER => continue,
             _ if wasi::is_linked(name) => {
                 imports.wasi.push(name.to_owned());
                 continue;

@@ -30,16 +30,16 @@ const TABLES_PER_POLICY: u32 = 8;
 const MODULES_PER_POLICY: u32 = 100;
 const BYTES_PER_MODULE: usize = 16 << 20;
 
-/// Bytes of each memory that stay resident when a pool slot is reset: the first writes of the next instance in the slot
-/// cause no page faults.
+/// Bytes of each memory that stay resident when its *pool slot* is reset, which is the place that wasmtime keeps for one
+/// memory, table or instance: the first writes of the next instance there cause no page faults.
 const MAX_RESIDENT_MEMORY: usize = 256 << 10;
 
 /// The same of each table: 2,000 elements, more than a policy usually has. Nothing bounds the unused table slots that
 /// keep this, and they are used in turn, so one guest with a large table would fill all of them.
 const MAX_RESIDENT_TABLE: usize = 16 << 10;
 
-/// Maximum unused pool slots that keep their resident memory. Without this bound all slots of the pool fill up over
-/// the hours, with [`MAX_RESIDENT_MEMORY`] each.
+/// Maximum unused pool slots that keep their resident memory. Without this bound all pool slots fill up over the hours,
+/// with [`MAX_RESIDENT_MEMORY`] each.
 const UNUSED_WARM_SLOTS: u32 = 16;
 
 /// Settings of the engine.
@@ -75,7 +75,7 @@ pub enum EngineError {
     Engine {
         /// As configured.
         max_calls: u32,
-        /// wasmtime's own text.
+        /// wasmtime's text.
         detail: String,
     },
     /// The cache directory cannot be used.
@@ -107,7 +107,7 @@ pub(crate) struct Host {
 // === impl EngineConfig ===
 
 impl EngineConfig {
-    /// The default bounds; each module is compiled in a process of its own.
+    /// The default bounds; each module is compiled in a separate process.
     pub fn new(child: ChildConfig) -> Self {
         Self::compiled_by(Compiler::Child(child))
     }
@@ -224,7 +224,7 @@ mod tests {
                (func $fill (table.fill $all (i32.const 0) (ref.null func) (i32.const {TABLE_ELEMENTS}))))"
         );
         let module = Module::new(&engine, wat::parse_str(text).unwrap()).unwrap();
-        // At the same time: each has a slot of its own.
+        // At the same time: each has its pool slot.
         let filled: Vec<Store<()>> = (0..INSTANCES)
             .map(|_| {
                 let mut store = Store::new(&engine, ());

@@ -1,4 +1,4 @@
-//! Classifies the end of a call: maps wasmtime's errors and our own to the contract's fault kinds.
+//! Classifies the end of a call: maps wasmtime's errors and ours to the contract's fault kinds.
 
 use plimsoll_core::{Fault, FaultKind, ReadError, bounded, one_line};
 use wasmtime::{Trap, WasmBacktrace};

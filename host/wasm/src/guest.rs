@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use plimsoll_core::{
-    Annotation, Ask, BindAnswer, BindMetadata, Fault, FaultKind, Label, MAX_REASON_BYTES, NodeSource, NotBound, Policy,
-    Preemption, Verb, Verbs, Verdict,
+    Annotation, Ask, BindAnswer, BindMetadata, Fault, Label, NodeSource, NotBound, Policy, Preemption, Verb,
+    VerbAnswer, Verbs, Verdict,
 };
 use wasmtime::component::{ComponentNamedList, Lift, TypedFunc};
 
@@ -15,7 +15,7 @@ use crate::{
     engine::Host,
     instance::GuestCall,
     instance_pool::{InstancePool, Preinitialized},
-    stop::{Stop, reason_too_long},
+    stop::Stop,
 };
 
 /// A loaded module with its pool of instances. All policies whose modules have the same bytes share it.
@@ -78,7 +78,10 @@ impl GuestModule {
     }
 
     /// Asks one instance about one node after another; `nodes` receives the answers as converted by `accept`.
-    fn each<A, R>(
+    ///
+    /// The rules for an answer are core's, which checks the answers of every policy. They are applied here as well, since
+    /// only here the first breach can end the call, and the fault name the node.
+    fn each<A, R: VerbAnswer>(
         &self,
         ask: &Ask,
         verb: Verb,
@@ -93,7 +96,8 @@ impl GuestModule {
             while let Some(node) = nodes.next() {
                 call.about(node);
                 let (answer,) = function.call(&mut call.store, (node,))?;
-                nodes.answer(accept(node, answer).map_err(wasmtime::Error::new)?);
+                let answer = accept(node, answer).and_then(within_contract).map_err(wasmtime::Error::new)?;
+                nodes.answer(answer);
             }
             Ok(())
         })
@@ -114,36 +118,33 @@ impl Policy for GuestModule {
     }
 
     fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {
-        self.each(ask, Verb::Filter, nodes, |_, answer| match answer {
-            abi::WitVerdict::Fits => Ok(Verdict::Fits),
-            abi::WitVerdict::Unschedulable(reason) => checked(reason).map(Verdict::Unschedulable),
-            abi::WitVerdict::Unresolvable(reason) => checked(reason).map(Verdict::Unresolvable),
+        self.each(ask, Verb::Filter, nodes, |_, answer| {
+            Ok(match answer {
+                abi::WitVerdict::Fits => Verdict::Fits,
+                abi::WitVerdict::Unschedulable(reason) => Verdict::Unschedulable(reason.into()),
+                abi::WitVerdict::Unresolvable(reason) => Verdict::Unresolvable(reason.into()),
+            })
         })
     }
 
     fn score_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<u32>) -> Result<(), Fault> {
-        self.each(ask, Verb::Score, nodes, |_, score| Ok::<u32, Stop>(score))
+        self.each(ask, Verb::Score, nodes, |_, score| Ok(score))
     }
 
     fn rank(&self, ask: &Ask) -> Result<Vec<u32>, Fault> {
-        let expected = ask.view.node_count();
-        let ranks = self.call(ask, |call| {
+        self.call(ask, |call| {
             let function: TypedFunc<(), (Vec<u32>,)> = call.function(Verb::Rank)?;
-            let (ranks,) = function.call(&mut call.store, ())?;
-            Ok(ranks)
-        })?;
-        if ranks.len() == expected {
-            return Ok(ranks);
-        }
-        Err(Fault::new(FaultKind::Output, format!("a rank of {} scores for {expected} nodes", ranks.len())))
+            let (scores,) = function.call(&mut call.store, ())?;
+            Ok(scores)
+        })
     }
 
     fn preempt_each(&self, ask: &Ask, candidates: &mut dyn NodeSource<Preemption>) -> Result<(), Fault> {
         self.each(ask, Verb::Preempt, candidates, |candidate, answer| match answer {
             abi::WitPreemption::Keep => Ok(Preemption::Keep),
-            abi::WitPreemption::Reject(reason) => checked(reason).map(Preemption::Reject),
+            abi::WitPreemption::Reject(reason) => Ok(Preemption::Reject(reason.into())),
             abi::WitPreemption::Replace(victims) => {
-                // Each answer is checked before the next one comes: thousands of long lists must not meet here.
+                // Core checks them once all answers are there, and thousands of long lists must not meet there.
                 let placed = ask.view.placed_count(candidate);
                 if victims.len() > placed {
                     let detail = format!("a replacement by {} pods of a node that has {placed}", victims.len());
@@ -165,12 +166,7 @@ impl Policy for GuestModule {
                 call.about(node);
                 function.call(&mut call.store, (node,)).map(|(answer,)| current(answer))?
             };
-            match &answer {
-                Err(not_bound) if not_bound.reason().len() > MAX_REASON_BYTES => {
-                    Err(wasmtime::Error::new(reason_too_long(not_bound.reason().len())))
-                }
-                _ => Ok(answer),
-            }
+            within_contract(answer).map_err(wasmtime::Error::new)
         })
     }
 }
@@ -194,7 +190,6 @@ fn former(answer: abi::FormerBindAnswer) -> BindAnswer {
     Ok(annotations.into_iter().map(annotation).collect::<Vec<_>>().into())
 }
 
-/// Checks the length of a reason; the first violation ends the call, so that the memory for reasons is bounded.
-fn checked(reason: Box<str>) -> Result<Arc<str>, Stop> {
-    if reason.len() > MAX_REASON_BYTES { Err(reason_too_long(reason.len())) } else { Ok(reason.into()) }
+fn within_contract<A: VerbAnswer>(answer: A) -> Result<A, Stop> {
+    answer.breach().map_or(Ok(answer), |breach| Err(Stop::Output(breach)))
 }

@@ -57,9 +57,9 @@ impl GuestCall {
         module: Arc<LinkedModule>,
         ask: &Ask,
         limit: CallLimits,
-        reserved: MemoryCharge,
+        charge: MemoryCharge,
     ) -> Result<Self, Fault> {
-        let mut store = new_store(module.instances.engine(), limit, reserved);
+        let mut store = new_store(module.instances.engine(), limit, charge);
         store.data_mut().begin(ask, limit);
         set_call(&mut store, ask, limit);
         match module.instances.instantiate(&mut store) {
@@ -102,7 +102,7 @@ impl GuestCall {
 
     /// Bytes of guest memory that the instance has used.
     pub(crate) fn memory(&mut self) -> usize {
-        self.store.data_mut().limiter.reserved().used()
+        self.store.data_mut().limiter.charge().used()
     }
 
     /// Classifies the end of the call.
@@ -190,7 +190,7 @@ impl WarmInstance {
         permit: &mut CallPermit<'_>,
     ) -> Result<GuestCall, Fault> {
         let state = self.store.data_mut();
-        state.limiter.reserved().assign(permit).map_err(|full| busy(&full.to_string()))?;
+        state.limiter.charge().assign(permit).map_err(|full| busy(&full.to_string()))?;
         state.begin(ask, limit);
         set_call(&mut self.store, ask, limit);
         let Self { store, instance, module } = self;
@@ -211,7 +211,7 @@ impl Drop for SpentInstance {
     fn drop(&mut self) {
         let Some(mut store) = self.0.take() else { return };
         // The charge is released after the store is dropped, not before.
-        let _reserved = store.data_mut().limiter.take_reservation();
+        let _charge = store.data_mut().limiter.take_charge();
         drop(store);
     }
 }

@@ -15,7 +15,7 @@ use std::sync::{
 use parking_lot::Mutex;
 use plimsoll_core::Verb;
 
-pub(crate) use self::preinitialized::Preinitialized;
+pub(crate) use self::preinitialized::{Preinitialized, PreinitializedCount};
 use self::spares::{PrimedByPolicy, Spares};
 use crate::{
     abi::Exports,
@@ -91,11 +91,14 @@ impl InstancePool {
                     if let (None, Some(module)) = (&spare, primed.module_within(memory)) {
                         return InstanceSource::Module(module);
                     }
+                    // The primed spares grow instead, so that a plain one is needed ever less.
                     spare.or_else(|| plain.take_without_growing(memory))
                 }
+                // This policy will have no primed ones.
                 None => plain.take(memory),
             }
         } else {
+            // Rare: a validation, an explanation, or a check that compares instances.
             plain.take_without_growing(memory)
         };
         spare.map_or_else(|| InstanceSource::Module(Arc::clone(&self.module)), InstanceSource::Spare)

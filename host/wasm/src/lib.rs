@@ -1,7 +1,7 @@
-//! The policy host: loads, lifts, bounds and calls WebAssembly guests.
+//! The policy host: loads, bounds and calls WebAssembly guests.
 //!
 //! ```text
-//!  bytes ──> cache, or a compile process: lift (a core module becomes a component), compile ──> link ──> GuestModule
+//!  bytes ──> cache, or a compile process: componentize (a core module), compile ──> link ──> GuestModule
 //!                                                                                                 │ each call:
 //!  View <── abi (every import is one Read) <── a fresh instance, in bounds of time and memory ────┘
 //! ```
@@ -16,13 +16,13 @@ mod cache;
 mod call;
 mod code;
 mod compile;
+mod componentize;
 mod contract;
 mod engine;
 mod fault;
 mod guest;
 mod instance;
 mod instance_pool;
-mod lift;
 mod limits;
 mod linked_module;
 mod loader;
@@ -32,7 +32,6 @@ mod pool_worker;
 mod program;
 mod progress;
 mod shares;
-mod stdio;
 mod stop;
 mod store;
 mod ticker;
@@ -46,3 +45,8 @@ pub use plimsoll_system::digest::digest;
 pub use progress::{CompileReport, CompileReporter};
 pub use shares::SharesInUse;
 pub use wasi::WasiImport;
+
+/// A module with these bytes: for tests and benchmarks, which read no directory.
+pub fn module_of(bytes: &[u8]) -> plimsoll_core::Module {
+    plimsoll_core::Module::new(bytes.to_vec(), plimsoll_system::digest::sha256)
+}

@@ -29,7 +29,7 @@ pub(crate) struct MemoryLimiter {
     memory_left: usize,
     elements_left: usize,
     denied: Option<Denied>,
-    reserved: MemoryCharge,
+    charge: MemoryCharge,
 }
 
 /// The first growth that was refused.
@@ -42,32 +42,33 @@ pub(crate) enum Denied {
 // === impl MemoryLimiter ===
 
 impl MemoryLimiter {
-    pub(crate) fn new(memory: usize, reserved: MemoryCharge) -> Self {
-        Self { memory, memory_left: memory, elements_left: TABLE_ELEMENTS, denied: None, reserved }
+    pub(crate) fn new(memory: usize, charge: MemoryCharge) -> Self {
+        Self { memory, memory_left: memory, elements_left: TABLE_ELEMENTS, denied: None, charge }
     }
 
-    pub(crate) fn reserved(&mut self) -> &mut MemoryCharge {
-        &mut self.reserved
+    /// Its charge against the memory of all guests.
+    pub(crate) fn charge(&mut self) -> &mut MemoryCharge {
+        &mut self.charge
     }
 
-    /// Takes the charge for the memory of all guests; the instance cannot grow any more.
-    pub(crate) fn take_reservation(&mut self) -> MemoryCharge {
+    /// Takes its charge; the instance cannot grow any more.
+    pub(crate) fn take_charge(&mut self) -> MemoryCharge {
         self.memory_left = 0;
         self.elements_left = 0;
-        self.reserved.take()
+        self.charge.take()
     }
 
     /// Whether it holds a large part of the memory of all guests.
     pub(crate) fn is_large(&self) -> bool {
-        self.reserved.is_large()
+        self.charge.is_large()
     }
 
-    fn reserve(&mut self, more: usize) -> wasmtime::Result<()> {
+    fn charge_more(&mut self, more: usize) -> wasmtime::Result<()> {
         let is_much = 2 * (self.taken() + more) > self.memory;
-        self.reserved.grow(more).map_err(|full: Full| wasmtime::Error::new(Stop::Full { full, is_much }))
+        self.charge.grow(more).map_err(|full: Full| wasmtime::Error::new(Stop::Full { full, is_much }))
     }
 
-    /// Counts memory of the host, which it keeps for the guest, as if it were the guest's own.
+    /// Charges memory that the host keeps for the guest, as if the guest had it.
     pub(crate) fn keep(&mut self, more: usize) -> wasmtime::Result<()> {
         let Some(left) = self.memory_left.checked_sub(more) else {
             let limit = size(self.memory);
@@ -75,7 +76,7 @@ impl MemoryLimiter {
                 format!("its standard output and its own memory together are more than the {limit} that it may have");
             return Err(wasmtime::Error::new(Stop::Output(detail)));
         };
-        self.reserve(more)?;
+        self.charge_more(more)?;
         self.memory_left = left;
         Ok(())
     }
@@ -131,7 +132,7 @@ impl ResourceLimiter for MemoryLimiter {
         let more = desired.saturating_sub(current);
         let granted = more <= self.memory_left;
         if granted {
-            self.reserve(more)?;
+            self.charge_more(more)?;
             self.memory_left -= more;
         } else {
             self.denied.get_or_insert(Denied::Memory { wanted: desired, limit: self.memory });
@@ -146,7 +147,7 @@ impl ResourceLimiter for MemoryLimiter {
         let more = desired.saturating_sub(current);
         let granted = more <= self.elements_left;
         if granted {
-            self.reserve(more * ELEMENT)?;
+            self.charge_more(more * ELEMENT)?;
             self.elements_left -= more;
         } else {
             self.denied.get_or_insert(Denied::Table { wanted: desired });

@@ -1,9 +1,11 @@
-//! Turns the bytes of a file into a policy: lift, compile or get from the cache, check, link.
+//! Turns the bytes of a file into a policy: componentize, compile or get from the cache, check, link.
 
+mod cached_compiler;
 mod failures;
 mod flight;
 mod inspection;
-mod preinitializer;
+mod preinit_queue;
+mod preinitialize;
 
 use std::{
     collections::HashMap,
@@ -11,27 +13,27 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     path::PathBuf,
     sync::{Arc, Weak},
-    thread,
     time::{Duration, Instant},
 };
 
 use parking_lot::Mutex;
-use plimsoll_core::{LoadError, Loader, Policy};
-use plimsoll_system::digest::{hex, parse_sha256, sha256};
+use plimsoll_core::{LoadError, Loader, Module, Policy};
+use plimsoll_system::digest::text_of;
 
 pub use self::inspection::Inspection;
 use self::{
+    cached_compiler::{CachedCompiler, Compiled},
     failures::FailedModules,
     flight::SingleFlight,
-    preinitializer::{Preinitializer, Toolchain, WaitingPolicy, log},
+    preinit_queue::PreinitQueue,
 };
 use crate::{
-    cache::{CacheKey, ModuleCache},
-    compile::{self, Backend, CheckedComponent, CompileError, CompileJob},
+    cache::ModuleCache,
+    compile::{Backend, CheckedComponent},
+    componentize::{self, ModuleKind},
     engine::{EngineConfig, EngineError, Host},
     guest::GuestModule,
-    instance_pool::InstancePool,
-    lift::{self, ModuleKind},
+    instance_pool::{InstancePool, PreinitializedCount},
     program,
     progress::{CompileReporter, Progress},
     shares::SharesInUse,
@@ -44,22 +46,16 @@ pub struct WasmLoader(Arc<Inner>);
 
 struct Inner {
     host: Arc<Host>,
-    backend: Backend,
+    compiler: CachedCompiler,
     reporter: CompileReporter,
-    cache: Option<ModuleCache>,
     /// Loaded modules by digest: policies with equal modules share one.
     loaded: Mutex<HashMap<[u8; 32], Weak<GuestModule>>>,
-    /// Loads under way, by digest: several policies may name one module.
+    /// Loads in progress, by digest: several policies may name one module.
     loading: SingleFlight<[u8; 32], Result<Loaded, LoadError>>,
     failures: FailedModules,
-    preinitializer: Preinitializer,
+    preinit_queue: PreinitQueue,
+    preinitialized: PreinitializedCount,
 }
-
-/// The name of a module that is loaded without one.
-const UNNAMED: &str = "a module";
-
-/// Time between two checks whether modules are being loaded.
-const BUSY_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A module, and whether nothing had to be compiled for it.
 type Loaded = (Arc<GuestModule>, bool);
@@ -75,16 +71,15 @@ impl WasmLoader {
         let host = Arc::new(Host::new(&config)?);
         let open = |directory: PathBuf| ModuleCache::open(&directory, config.cache_size, host.engine());
         let cache = config.cache.map(open).transpose()?;
-        let (backend, reporter) = (Backend::new(config.compiler), config.reporter);
         Ok(Self(Arc::new(Inner {
             host,
-            backend,
-            reporter,
-            cache,
+            compiler: CachedCompiler { backend: Backend::new(config.compiler), cache },
+            reporter: config.reporter,
             loaded: Mutex::default(),
             loading: SingleFlight::new(),
             failures: FailedModules::default(),
-            preinitializer: Preinitializer::new(config.preinitialize),
+            preinit_queue: PreinitQueue::new(config.preinitialize),
+            preinitialized: PreinitializedCount::default(),
         })))
     }
 
@@ -92,13 +87,8 @@ impl WasmLoader {
     ///
     /// # Errors
     /// If it is not loaded, exports no `validate`, or its start or its `validate` needs more than its settings.
-    pub fn preinitialize_now(&self, module: &[u8], settings: &Arc<str>) -> Result<(), LoadError> {
-        let digest = sha256(module);
-        let policy = self.0.in_use(&digest).filter(|policy| policy.can_be_preinitialized());
-        let Some(policy) = policy else {
-            return Err(LoadError::permanent("no loaded policy has this module, or it has no validate"));
-        };
-        self.0.toolchain().preinitialize(&policy, module, &digest, settings).map_err(LoadError::from)
+    pub fn preinitialize_now(&self, module: &Module, settings: &Arc<str>) -> Result<(), LoadError> {
+        self.0.preinitialize_now(module, settings)
     }
 
     /// The number of warm instances.
@@ -108,8 +98,7 @@ impl WasmLoader {
 
     /// The number of policies whose modules are pre-initialised.
     pub fn preinitialized(&self) -> usize {
-        // The pre-initialiser holds one as well.
-        Arc::strong_count(self.0.preinitializer.count()) - 1
+        self.0.preinitialized.get()
     }
 
     /// Permits and memory in use by all guests.
@@ -121,33 +110,23 @@ impl WasmLoader {
     ///
     /// # Errors
     /// As for [`Loader::load`].
-    pub fn inspect(&self, module: &[u8]) -> Result<Inspection, LoadError> {
-        self.inspect_named(UNNAMED, module)
-    }
-
-    /// The same; `name` is for a report of progress.
-    ///
-    /// # Errors
-    /// As for [`Loader::load`].
-    pub fn inspect_named(&self, name: &str, module: &[u8]) -> Result<Inspection, LoadError> {
+    pub fn inspect(&self, name: &str, module: &Module) -> Result<Inspection, LoadError> {
         let started = Instant::now();
-        let digest = sha256(module);
-        let (guest, from_cache) = self.0.load_once(name, module, &digest)?;
-        let (imports, mut wasi): (_, Vec<WasiImport>) =
-            (guest.imports().to_vec(), guest.wasi().iter().map(|name| WasiImport::of(name)).collect());
+        let (guest, from_cache) = self.0.load_once(name, module)?;
+        let compiled_in = started.elapsed();
+        let imports = guest.imports().to_vec();
+        let wasi = guest.wasi().iter().map(|name| WasiImport::of(name)).collect();
         let policy = program::policy_of(guest);
-        let lifted = matches!(lift::kind(module), Ok(ModuleKind::CoreModule));
-        if lifted {
-            wasi = WasiImport::of_core_module(module, policy.program().is_some());
-        }
+        let is_core_module = componentize::kind(module.bytes()).ok() == Some(ModuleKind::CoreModule);
+        let of_core_module = || WasiImport::of_core_module(module.bytes(), policy.program().is_some());
         Ok(Inspection {
-            lifted,
+            is_core_module,
             verbs: policy.verbs(),
             imports,
-            wasi,
-            size: module.len() as u64,
-            digest: format!("sha256:{}", hex(&digest)),
-            compiled_in: started.elapsed(),
+            wasi: if is_core_module { of_core_module() } else { wasi },
+            size: module.bytes().len() as u64,
+            digest: text_of(module.digest()),
+            compiled_in,
             from_cache,
             policy,
         })
@@ -155,21 +134,17 @@ impl WasmLoader {
 }
 
 impl Loader for WasmLoader {
-    fn load(&self, module: &[u8]) -> Result<Arc<dyn Policy>, LoadError> {
-        self.load_named(UNNAMED, module)
-    }
-
-    fn load_named(&self, name: &str, module: &[u8]) -> Result<Arc<dyn Policy>, LoadError> {
-        let (guest, _) = self.0.load_once(name, module, &sha256(module))?;
+    fn load(&self, name: &str, module: &Module) -> Result<Arc<dyn Policy>, LoadError> {
+        let (guest, _) = self.0.load_once(name, module)?;
         Ok(program::policy_of(guest))
     }
 
-    fn preinitialize(&self, name: &str, version: u64, module: &[u8], settings: &Arc<str>) {
+    fn preinitialize(&self, name: &str, version: u64, module: &Module, settings: &Arc<str>) {
         self.0.preinitialize_later(name, version, module, settings);
     }
 
-    fn refusal(&self, digest: &str) -> Option<LoadError> {
-        self.0.failures.of(&parse_sha256(digest)?, Instant::now())
+    fn refusal(&self, digest: &[u8; 32]) -> Option<LoadError> {
+        self.0.failures.of(digest, Instant::now())
     }
 }
 
@@ -183,27 +158,29 @@ impl fmt::Debug for WasmLoader {
 
 impl Inner {
     /// Loads a module, or waits for a concurrent load of the same module (single flight).
-    fn load_once(&self, name: &str, module: &[u8], digest: &[u8; 32]) -> Result<Loaded, LoadError> {
-        if let Some(policy) = self.in_use(digest) {
-            return Ok((policy, true));
+    fn load_once(&self, name: &str, module: &Module) -> Result<Loaded, LoadError> {
+        if let Some(guest) = self.in_use(module.digest()) {
+            return Ok((guest, true));
         }
-        self.loading.run(*digest, || self.load_unless_failed(name, module, digest))
+        self.loading.run(*module.digest(), || self.load_unless_failed(name, module))
     }
 
     /// Loads a module unless it has failed recently.
-    fn load_unless_failed(&self, name: &str, module: &[u8], digest: &[u8; 32]) -> Result<Loaded, LoadError> {
+    fn load_unless_failed(&self, name: &str, module: &Module) -> Result<Loaded, LoadError> {
+        let digest = module.digest();
         // Another load may have ended just before this one began.
-        if let Some(policy) = self.in_use(digest) {
-            return Ok((policy, true));
+        if let Some(guest) = self.in_use(digest) {
+            return Ok((guest, true));
         }
         let started = Instant::now();
         if let Some(error) = self.failures.of(digest, started) {
             return Err(error);
         }
-        let mut queued = Duration::ZERO;
-        let progress = Progress::new(self.reporter, name, module);
-        let result = self.guarded(&progress, module, digest, &mut queued);
-        drop(progress);
+        // A bug of ours that a module may set off refuses the module and nothing else.
+        let (result, queued) = catch_unwind(AssertUnwindSafe(|| self.load(name, module))).unwrap_or_else(|_| {
+            let error = LoadError::transient("plimsoll itself failed while it compiled the module");
+            (Err(error), Duration::ZERO)
+        });
         match &result {
             Ok(_) => self.failures.remove(digest),
             Err(error) => {
@@ -215,93 +192,28 @@ impl Inner {
         result
     }
 
-    /// A bug of ours that a module may set off refuses the module and nothing else.
-    fn guarded(
-        &self,
-        progress: &Progress<'_>,
-        module: &[u8],
-        digest: &[u8; 32],
-        queued: &mut Duration,
-    ) -> Result<Loaded, LoadError> {
-        catch_unwind(AssertUnwindSafe(|| self.load(progress, module, digest, queued)))
-            .map_err(|_| LoadError::transient("plimsoll itself failed while it compiled the module"))?
-            .map_err(LoadError::from)
+    /// Loads a module; returns also the time that it waited for others to be compiled.
+    fn load(&self, name: &str, module: &Module) -> (Result<Loaded, LoadError>, Duration) {
+        let progress = Progress::new(self.reporter, name, module.bytes());
+        let Compiled { result, from_cache, queued } = self.compiler.component(&self.host, module, None, &progress);
+        let loaded = result.map(|component| (self.add(module.digest(), component), from_cache));
+        (loaded.map_err(LoadError::from), queued)
     }
 
-    fn load(
-        &self,
-        progress: &Progress<'_>,
-        module: &[u8],
-        digest: &[u8; 32],
-        queued: &mut Duration,
-    ) -> Result<Loaded, CompileError> {
-        let kind = lift::kind(module)?;
-        let (engine, key) = (self.host.engine(), CacheKey::of_module(digest));
-        let cached = self.cache.as_ref().and_then(|cache| cache.get(&key, engine));
-        let from_cache = cached.is_some();
-        let checked = if let Some(component) = cached {
-            compile::check(&component, &self.host.linker, kind)?
-        } else {
-            let job = CompileJob { module, settings: None };
-            let (component, code) = self.backend.compile(job, kind, engine, progress, queued)?;
-            let checked = compile::check(&component, &self.host.linker, kind)?;
-            if let Some(cache) = &self.cache {
-                cache.put(&key, &code);
-            }
-            checked
-        };
-        let policy = Arc::new(self.policy(checked));
-        let mut loaded = self.loaded.lock();
-        loaded.retain(|_, policy| policy.strong_count() > 0);
-        loaded.insert(*digest, Arc::downgrade(&policy));
-        Ok((policy, from_cache))
-    }
-
-    fn in_use(&self, digest: &[u8; 32]) -> Option<Arc<GuestModule>> {
-        self.loaded.lock().get(digest).and_then(Weak::upgrade)
-    }
-
-    fn toolchain(&self) -> Toolchain<'_> {
-        let (host, cache) = (&self.host, self.cache.as_ref());
-        Toolchain { host, backend: &self.backend, cache, count: self.preinitializer.count() }
-    }
-
-    /// Pre-initialises a loaded module in the background, if that pays.
-    fn preinitialize_later(self: &Arc<Self>, name: &str, version: u64, module: &[u8], settings: &Arc<str>) {
-        if !self.preinitializer.pays(module) {
-            return;
-        }
-        let digest = sha256(module);
-        if self.in_use(&digest).is_some_and(|policy| policy.can_be_preinitialized()) {
-            let settings = Arc::downgrade(settings);
-            let policy = WaitingPolicy { name: name.to_owned(), version, module: module.to_vec(), digest, settings };
-            let loader = Arc::clone(self);
-            let thread = thread::Builder::new().name("plimsoll-preinit".to_owned());
-            self.preinitializer.add(policy, || thread.spawn(move || loader.preinitialize_waiting()).is_ok());
-        }
-    }
-
-    /// Pre-initialises one policy after another, while no module is being loaded: loads go first.
-    fn preinitialize_waiting(&self) {
-        loop {
-            while self.loading.is_busy() {
-                #[expect(clippy::disallowed_methods, reason = "a thread of its own, on which nobody waits")]
-                thread::sleep(BUSY_POLL_INTERVAL);
-            }
-            let Some((policy, settings)) = self.preinitializer.next() else { return };
-            let WaitingPolicy { module, digest, .. } = &policy;
-            let Some(guest) = self.in_use(digest) else { continue };
-            let started = Instant::now();
-            let preinitialize = || self.toolchain().preinitialize(&guest, module, digest, &settings);
-            // A bug of ours that a module may set off must not end the thread.
-            let result = catch_unwind(AssertUnwindSafe(preinitialize)).ok();
-            log(&policy, started.elapsed(), result);
-        }
-    }
-
-    fn policy(&self, CheckedComponent { module, verbs, imports }: CheckedComponent) -> GuestModule {
+    /// Adds a module to those that are loaded, and has its first instances created.
+    fn add(&self, digest: &[u8; 32], component: CheckedComponent) -> Arc<GuestModule> {
+        let CheckedComponent { module, verbs, imports } = component;
         let instance_pool = Arc::new(InstancePool::new(module));
         self.host.pool_worker.prefill(&instance_pool);
-        GuestModule::new(Arc::clone(&self.host), instance_pool, verbs, imports)
+        let guest = Arc::new(GuestModule::new(Arc::clone(&self.host), instance_pool, verbs, imports));
+        let mut loaded = self.loaded.lock();
+        loaded.retain(|_, guest| guest.strong_count() > 0);
+        loaded.insert(*digest, Arc::downgrade(&guest));
+        guest
+    }
+
+    /// The module with this digest, if a policy that exists has it.
+    fn in_use(&self, digest: &[u8; 32]) -> Option<Arc<GuestModule>> {
+        self.loaded.lock().get(digest).and_then(Weak::upgrade)
     }
 }

@@ -18,10 +18,10 @@ use crate::{
 pub(crate) const MAX_USED: usize = 15;
 
 /// Delay before the thread starts to work, so that it does not compete with the calls that follow immediately.
-const PAUSE: Duration = Duration::from_micros(200);
+const START_DELAY: Duration = Duration::from_micros(200);
 
-/// Time between two looks for instances and modules of policies that are gone. Nothing else tells the pools, which know
-/// a policy by its settings alone.
+/// Time between two looks for instances and modules of policies that are gone: the pools know a policy only by its
+/// settings, and nobody tells them that these were dropped.
 const TIDY_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Owns the thread; dropping it stops and joins the thread.
@@ -54,8 +54,8 @@ impl PoolWorker {
     pub(crate) fn start(most_spares: u32, ticker: Arc<Ticker>, shares: Arc<Shares>) -> io::Result<Self> {
         let (queue, jobs) = sync_channel(MAX_USED);
         let permits = PoolPermits::new(most_spares);
-        let (own_permits, from) = (permits.clone(), Arc::clone(&shares));
-        let run = move || run(&jobs, &own_permits, &from, &ticker);
+        let (thread_permits, thread_shares) = (permits.clone(), Arc::clone(&shares));
+        let run = move || run(&jobs, &thread_permits, &thread_shares, &ticker);
         let thread = thread::Builder::new().name("plimsoll-pool".to_owned()).spawn(run)?;
         Ok(Self { queue: Some(queue), thread: Some(thread), permits, max_permits: most_spares, shares })
     }
@@ -117,8 +117,8 @@ fn run(jobs: &Receiver<Job>, permits: &PoolPermits, shares: &Arc<Shares>, ticker
             Err(RecvTimeoutError::Disconnected) => return,
         };
         #[expect(clippy::disallowed_methods, reason = "instances are made beside a request, not during it")]
-        thread::sleep(PAUSE);
-        // Used instances are dropped first: new ones reuse their slots of the pooling allocator.
+        thread::sleep(START_DELAY);
+        // Used instances are dropped first, so that new ones find room in the pooling allocator.
         for Job { used, refill } in std::iter::once(first).chain(jobs.try_iter().take(MAX_USED)) {
             drop(used);
             all_wanting.push(refill);

@@ -8,13 +8,15 @@
 //! which would be part of the URL, is the first argument.
 
 mod answer;
+pub(crate) mod stdio;
 
 use std::{sync::Arc, time::Instant};
 
 use plimsoll_core::{Ask, Fault, FaultKind, NodeSource, PROGRAM_VERBS, Policy, Program, Verbs, Verdict, View};
 use wasmtime::Error;
 
-use crate::{guest::GuestModule, stdio::ProgramStdio, stop::Stop, store::StoreData};
+use self::stdio::ProgramStdio;
+use crate::{guest::GuestModule, stop::Stop, store::StoreData};
 
 /// A program, and the verbs that its sidecar names.
 struct ProgramPolicy {
@@ -33,7 +35,7 @@ pub(crate) fn policy_of(guest: Arc<GuestModule>) -> Arc<dyn Policy> {
 // === impl ProgramPolicy ===
 
 impl ProgramPolicy {
-    /// Runs the program to its end, and reads its standard output as long as the memory of the call is reserved.
+    /// Runs the program to its end, and reads its standard output while the memory of the call is still charged.
     fn run<T>(
         &self,
         ask: &Ask,
@@ -114,7 +116,7 @@ fn exit_code(error: &Error) -> Option<u32> {
     }
 }
 
-/// Maps an exit code that is not 0 to [`Stop::Status`]: that of a program is its own choice.
+/// Maps an exit code that is not 0 to [`Stop::Status`]: that of a program is its choice.
 fn status(error: Error) -> Error {
     exit_code(&error).map_or(error, |code| Error::new(Stop::Status(code)))
 }

@@ -1,8 +1,8 @@
-//! The host's own reasons to end a call.
+//! The host's reasons to end a call.
 
 use std::time::Duration;
 
-use plimsoll_core::{MAX_REASON_BYTES, ReadError};
+use plimsoll_core::ReadError;
 
 use crate::shares::Full;
 
@@ -26,15 +26,10 @@ pub(crate) enum Stop {
     NotProvided(String),
     #[error("{0}")]
     Host(&'static str),
-    /// `is_much`: it held or requested more than half of its own limit.
+    /// `is_much`: it held or requested more than half of its limit.
     #[error("{full}")]
     Full { full: Full, is_much: bool },
     /// The start of a warm instance read or logged something, which needs a call.
     #[error("unasked")]
     Unasked,
-}
-
-/// The fault for a reason that is longer than the contract allows.
-pub(crate) fn reason_too_long(length: usize) -> Stop {
-    Stop::Output(format!("a reason of {length} bytes; at most {MAX_REASON_BYTES} are allowed"))
 }

@@ -14,8 +14,8 @@ use wasmtime::{Engine, Store, UpdateDeadline};
 use crate::{
     limits::{MemoryLimiter, TRANSFER},
     log::GuestLog,
+    program::stdio::ProgramStdio,
     shares::MemoryCharge,
-    stdio::ProgramStdio,
     stop::Stop,
     ticker::TICK,
 };
@@ -196,8 +196,8 @@ impl CallLimits {
 }
 
 /// A store of an instance that no call uses yet.
-pub(crate) fn new_store(engine: &Engine, limit: CallLimits, reserved: MemoryCharge) -> Store<StoreData> {
-    let limiter = MemoryLimiter::new(limit.memory, reserved);
+pub(crate) fn new_store(engine: &Engine, limit: CallLimits, charge: MemoryCharge) -> Store<StoreData> {
+    let limiter = MemoryLimiter::new(limit.memory, charge);
     let mut store =
         Store::new(engine, StoreData { context: None, settings: None, limiter, limit, host_time: AtomicU64::new(0) });
     store.limiter(|state| &mut state.limiter);

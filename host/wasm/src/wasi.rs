@@ -1,11 +1,11 @@
-//! WASI 0.2 for components: the same frozen environment that core modules get of preview 1 (`lift/adapter.wat`).
+//! WASI 0.2 for components: the same frozen environment that core modules get of preview 1 (`componentize/adapter.wat`).
 //!
 //! Only the functions that a language's runtime calls while it starts, prints or asks for the time have an answer. Any
 //! other function of WASI 0.2 is linked, too, and ends the call when it is called: most components import far more than
 //! they use.
 //!
 //! A stream or an event is a number without state, so a guest cannot make the host keep anything. Handles are bounded
-//! for each instance, as those of its own resources are.
+//! for each instance, as those of its resources are.
 
 mod io;
 mod preview1;

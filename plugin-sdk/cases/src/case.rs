@@ -154,7 +154,7 @@ impl Case {
         }
     }
 
-    /// The same case with these settings (JSON), unless the file has settings of its own.
+    /// The same case with these settings (JSON), unless the file has settings.
     #[must_use]
     pub fn with_default_settings(mut self, settings: &Arc<str>) -> Self {
         if !self.has_settings {

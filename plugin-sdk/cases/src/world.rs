@@ -155,7 +155,7 @@ impl World {
         if self.without_cluster || self.without_pods { view.without_cluster() } else { view }
     }
 
-    /// The pod, and the cluster without it: a pod that is placed already must not stand in its own way.
+    /// The pod, and the cluster without it: a pod that is placed already must not stand in its way.
     fn pod_and_cluster(&self) -> Result<(Arc<Pod>, Arc<Cluster>), WorldError> {
         let (pod, cluster) = (self.core_pod()?, self.cluster()?);
         let facts = if self.facts.is_null() { Ok(Facts::default()) } else { Facts::from_value(&self.facts) };

@@ -145,7 +145,7 @@ impl Case {
             Verb::Preempt => world.preempt_view(),
             _ => world.view(),
         };
-        // The cases are our own, and a test makes the view of each.
+        // The cases are ours, and a test makes the view of each.
         view.map_err(|error| Fault::new(FaultKind::Host, format!("the case {}: {error}", self.name)))
     }
 }

@@ -3,10 +3,10 @@ package bind
 import (
 	"unsafe"
 
-	"github.com/plimsoll/plimsoll/plugin-sdk/go/internal/call"
+	"github.com/plimsoll/plimsoll/plugin-sdk/go/internal/guest"
 )
 
 //go:wasmexport plimsoll:policy/binding@0.1.0#bind
 func answer(node uint32) unsafe.Pointer {
-	return call.AnswerBind(node)
+	return guest.AnswerBind(node)
 }

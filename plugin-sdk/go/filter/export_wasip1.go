@@ -3,10 +3,10 @@ package filter
 import (
 	"unsafe"
 
-	"github.com/plimsoll/plimsoll/plugin-sdk/go/internal/call"
+	"github.com/plimsoll/plimsoll/plugin-sdk/go/internal/guest"
 )
 
 //go:wasmexport plimsoll:policy/filter@0.1.0#filter
 func answer(node uint32) unsafe.Pointer {
-	return call.AnswerFilter(node)
+	return guest.AnswerFilter(node)
 }

@@ -2,7 +2,7 @@
 //
 //	import _ "github.com/plimsoll/plimsoll/plugin-sdk/go/hostlog"
 //
-// It is a package of its own because log/slog makes a module 0.4 MB larger. The functions of package plimsoll, such as
+// It is a separate package because log/slog makes a module 0.4 MB larger. The functions of package plimsoll, such as
 // [plimsoll.Infof], need no more than the module has anyway.
 package hostlog
 

@@ -7,7 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/plimsoll/plimsoll/plugin-sdk/go/internal/abi"
-	"github.com/plimsoll/plimsoll/plugin-sdk/go/internal/call"
+	"github.com/plimsoll/plimsoll/plugin-sdk/go/internal/guest"
 )
 
 type binder interface {
@@ -20,7 +20,7 @@ const (
 )
 
 func init() {
-	call.AnswerBind = func(node uint32) unsafe.Pointer {
+	guest.AnswerBind = func(node uint32) unsafe.Pointer {
 		defer endAsFault()
 		metadata, err := policy().(binder).Bind(Pod{}, Node{node: node})
 		var soon *RetryError

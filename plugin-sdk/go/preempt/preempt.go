@@ -4,7 +4,7 @@
 package preempt
 
 import (
-	"github.com/plimsoll/plimsoll/plugin-sdk/go/internal/call"
+	"github.com/plimsoll/plimsoll/plugin-sdk/go/internal/guest"
 	"github.com/plimsoll/plimsoll/plugin-sdk/go/plimsoll"
 )
 
@@ -17,5 +17,5 @@ type Policy interface {
 // Export makes the module answer this verb with the policy, a pointer. Its fields are the settings: those that the
 // sidecar does not have keep the values that they have here. Call it in an init function.
 func Export(policy Policy) {
-	call.Export(call.Preempt, policy)
+	guest.Export(guest.Preempt, policy)
 }

@@ -3,10 +3,10 @@ package rank
 import (
 	"unsafe"
 
-	"github.com/plimsoll/plimsoll/plugin-sdk/go/internal/call"
+	"github.com/plimsoll/plimsoll/plugin-sdk/go/internal/guest"
 )
 
 //go:wasmexport plimsoll:policy/rank@0.1.0#rank
 func answer() unsafe.Pointer {
-	return call.AnswerRank()
+	return guest.AnswerRank()
 }

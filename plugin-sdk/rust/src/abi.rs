@@ -11,7 +11,7 @@
 //! cannot outlive its [`Call`], and so neither can they.
 //!
 //! Layouts follow the Canonical ABI: text and lists are a pointer and a length, an option or variant is
-//! a byte of tag and then its payload at the payload's own alignment.
+//! a byte of tag and then its payload at the payload's alignment.
 #![expect(unsafe_code, reason = "the canonical ABI is pointers into linear memory")]
 
 mod arena;

@@ -82,7 +82,7 @@ const fn verb<F: Copy>(own: Option<F>) -> F {
     }
 }
 
-/// Lets a panic end the call as a fault with the panic's own text and place.
+/// Lets a panic end the call as a fault with the panic's text and place.
 fn set_panic_hook() {
     std::panic::set_hook(Box::new(|info| {
         let text = info.payload_as_str().unwrap_or("a panic without a text");

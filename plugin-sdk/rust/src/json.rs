@@ -1,4 +1,4 @@
-//! JSON into a policy's own types: small in WebAssembly, and errors say which field is wrong.
+//! JSON into a policy's types: small in WebAssembly, and errors say which field is wrong.
 //!
 //! `serde_json` would do, at three times the size of a whole policy: it carries the formatting of floats
 //! for its errors, and code for every type whether a policy has it or not.

@@ -34,7 +34,7 @@
 //! type is `Sync`). State that must be remembered belongs into the cluster, as annotations that [`Bind`] returns.
 //!
 //! Settings that do not fit are refused as the policy loads, with the field and the expected value ([`JsonError`]);
-//! [`Validate`] adds checks beyond types. No settings count as `{}`. A panic ends the call as a fault with its own
+//! [`Validate`] adds checks beyond types. No settings count as `{}`. A panic ends the call as a fault with its
 //! text. [`testing`] runs the same source natively.
 
 #[cfg(target_family = "wasm")]

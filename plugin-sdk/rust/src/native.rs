@@ -1,4 +1,4 @@
-//! The world of a native test: the host's own model answers each read.
+//! The world of a native test: the host's model answers each read.
 
 mod generated;
 

@@ -2,7 +2,7 @@
 
 use crate::{export::Exported, json};
 
-/// Reads settings from JSON and asks the policy's own check.
+/// Reads settings from JSON and asks the policy's check.
 ///
 /// No settings (`null`) are read as `{}` where the type does not take `null`, so that a policy whose
 /// settings all have defaults needs no sidecar.

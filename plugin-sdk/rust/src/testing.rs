@@ -1,4 +1,4 @@
-//! Runs a policy natively, in `cargo test`: no WebAssembly, no cluster, the host's own answers to every read.
+//! Runs a policy natively, in `cargo test`: no WebAssembly, no cluster, the host's answers to every read.
 //!
 //! ```
 //! use plimsoll_policy::{prelude::*, testing::{World, node, pod, settings}};

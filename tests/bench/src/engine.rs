@@ -8,7 +8,7 @@ use std::{
 use anyhow::{Result, anyhow};
 use bytes::Bytes;
 use plimsoll_core::{Ask, Cluster, Limits, Loader, Node, Pod, Policy, View};
-use plimsoll_wasm::{EngineConfig, WasmLoader};
+use plimsoll_wasm::{EngineConfig, WasmLoader, module_of};
 
 use crate::{
     modules::Modules,
@@ -27,7 +27,7 @@ const SETTINGS: &str =
 /// Measures a cold filter over all nodes, and over one: the cost of a fresh instance.
 pub(crate) fn measure(plan: &Plan, modules: &Modules, report: &mut Report) -> Result<()> {
     let loader = WasmLoader::new(EngineConfig::in_process())?;
-    let policy = loader.load(&modules.read("tenant-pool")?)?;
+    let policy = loader.load("", &module_of(&modules.read("tenant-pool")?))?;
 
     let (cluster, all) = (cluster()?, (0..NODES as u32).collect::<Vec<_>>());
     let (many, one) = (view(&cluster, &all)?, view(&cluster, &all[..1])?);

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Result, ensure};
 use plimsoll_core::Loader;
-use plimsoll_wasm::{ChildConfig, EngineConfig, WasmLoader};
+use plimsoll_wasm::{ChildConfig, EngineConfig, WasmLoader, module_of};
 
 /// The program that was built beside this one.
 pub(crate) fn program() -> Result<PathBuf> {
@@ -21,6 +21,6 @@ pub(crate) fn program() -> Result<PathBuf> {
 pub(crate) fn answer(module: &Path) -> Result<String> {
     let child = ChildConfig { timeout: Duration::from_secs(10), ..ChildConfig::of(program()?) };
     let config = EngineConfig { max_calls: 2, ..EngineConfig::new(child) };
-    let loaded = WasmLoader::new(config)?.load(&fs::read(module)?);
+    let loaded = WasmLoader::new(config)?.load("", &module_of(&fs::read(module)?));
     Ok(loaded.map_or_else(|error| error.to_string(), |_| "accepted".to_owned()))
 }

@@ -1,6 +1,6 @@
 //! `make fuzz`: generated, mutated and broken modules against everything that reads modules.
 //!
-//! Each is lifted and compiled in a worker process, by exactly the code that a compile process runs. An accepted module
+//! Each is made a component and compiled in a worker process, by exactly the code that a compile process runs. An accepted module
 //! goes through a real compile process too, which must say the same, and is called. A panic, the end of a worker, a
 //! difference or a fault of the host is a failure: the module is kept, with its seed, and the exit code is 1.
 

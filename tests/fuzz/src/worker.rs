@@ -13,7 +13,7 @@ use std::{
 use anyhow::Result;
 use plimsoll_core::{Ask, FaultKind, Limits, LoadError, Policy, Verb};
 use plimsoll_guests::world;
-use plimsoll_wasm::{ChildConfig, Compiler, EngineConfig, Inspection, WasmLoader};
+use plimsoll_wasm::{ChildConfig, Compiler, EngineConfig, Inspection, WasmLoader, module_of};
 use rustix::process::{Resource, Rlimit, setrlimit};
 
 use crate::{gateway, generated::Generated, output::say};
@@ -86,14 +86,14 @@ impl Worker {
         fs::write(self.folder.join("current.wasm"), module)?;
         fs::write(self.folder.join("current.seed"), seed.to_string())?;
         self.count("tried");
-        let here = self.here.inspect(module);
+        let here = self.here.inspect("", &module_of(module));
         match &here {
             Ok(_) => self.count("accepted"),
             Err(error) => self.refused(seed, module, error)?,
         }
         if here.is_ok() || seed.is_multiple_of(SHARE) {
             self.count("compiled in a process");
-            let there = self.elsewhere.inspect(module);
+            let there = self.elsewhere.inspect("", &module_of(module));
             self.compare(seed, module, &here, &there)?;
             if let Ok(there) = there {
                 self.call(seed, module, there.policy.as_ref())?;
@@ -109,7 +109,7 @@ impl Worker {
             return Ok(());
         }
         let ask = world::ask(world::view(&world::cluster(world::NODES)));
-        let is_preinitialized = self.elsewhere.preinitialize_now(module, ask.view.settings()).is_ok();
+        let is_preinitialized = self.elsewhere.preinitialize_now(&module_of(module), ask.view.settings()).is_ok();
         self.count(if is_preinitialized { "pre-initialised" } else { "not pre-initialised" });
         if is_preinitialized { self.call(seed, module, policy) } else { Ok(()) }
     }

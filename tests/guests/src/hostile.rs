@@ -63,7 +63,7 @@ macro_rules! for_each_hostile {
             not_wasm: raw, Filter, Refused("this is not WebAssembly: a module starts with the bytes 00 61 73 6d");
             output_flood: wat, Filter, Fault(Timeout, "is over");
             rank_huge: wat, Rank, Fault(Output, "it handed over more than 1024 KiB at once");
-            rank_too_short: wat, Rank, Fault(Output, "a rank of 1 scores for 4 nodes");
+            rank_too_short: wat, Rank, Fault(Output, "1 answers for 4 nodes");
             read_in_realloc: wat, Filter, Fault(Trap, "cannot leave component instance");
             realloc_out_of_bounds: wat, Filter, Fault(Output, "beyond end of memory");
             reason_of_all_memory: wat, Filter, Fault(Output, "it handed over more than 1024 KiB at once");

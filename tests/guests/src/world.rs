@@ -10,7 +10,7 @@ use plimsoll_core::{
     Ask, BindError, Binder, Binding, Candidate, Cluster, IsUnchanged, Leader, Limits, Loader, Member, Node,
     NotReserved, Pod, PolicyConfig, Reservation, View,
 };
-use plimsoll_wasm::{EngineConfig, WasmLoader, digest};
+use plimsoll_wasm::{EngineConfig, WasmLoader, digest, module_of};
 
 /// The number of nodes in the small cluster: `n0` and `n2` in zone a, the others in zone b.
 pub const NODES: u32 = 4;
@@ -106,7 +106,7 @@ pub fn patient(mut ask: Ask) -> Ask {
 /// # Panics
 /// If the module is refused.
 pub fn member(loader: &WasmLoader, name: &str, module: &[u8], config: PolicyConfig) -> Arc<Member> {
-    let policy = loader.load(module).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let policy = loader.load("", &module_of(module)).unwrap_or_else(|error| panic!("{name}: {error}"));
     Arc::new(Member {
         digest: digest(module).into(),
         size: module.len() as u64,

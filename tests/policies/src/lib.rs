@@ -7,7 +7,7 @@ use std::{
 };
 
 use plimsoll_core::{Ask, Limits, Policy, View};
-use plimsoll_wasm::{EngineConfig, WasmLoader};
+use plimsoll_wasm::{EngineConfig, WasmLoader, module_of};
 
 /// Loads a module.
 ///
@@ -27,7 +27,7 @@ pub fn load_bytes(name: &str, module: &[u8]) -> Arc<dyn Policy> {
     let loader = LOADER.get_or_init(|| {
         WasmLoader::new(EngineConfig::in_process()).unwrap_or_else(|error| panic!("no engine: {error}"))
     });
-    let inspection = loader.inspect(module).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let inspection = loader.inspect("", &module_of(module)).unwrap_or_else(|error| panic!("{name}: {error}"));
     inspection.policy
 }
 

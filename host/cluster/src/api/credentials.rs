@@ -55,7 +55,7 @@ impl Credentials {
             cause: without_content(&error_chain(error)),
         };
         let mut file = file.map_err(|error| match error {
-            // The client's own text puts the path in quotes twice.
+            // The client's text puts the path in quotes twice.
             KubeconfigError::ReadConfig(error, file) if file == path => {
                 irregular(format!("it cannot be read: {error}"))
             }

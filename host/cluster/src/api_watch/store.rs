@@ -116,7 +116,7 @@ impl ClusterStore {
         let not_bound: Vec<Box<str>> = self
             .reserved
             .iter()
-            .filter(|(_, reserved)| reserved.settled.is_some_and(|settled| settled < began))
+            .filter(|(_, reserved)| reserved.is_settled_before(began))
             .map(|(uid, _)| uid.clone())
             .collect();
         for uid in not_bound {

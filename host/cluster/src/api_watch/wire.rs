@@ -71,7 +71,7 @@ pub(super) struct BoundPodSpec<'a> {
     pub(super) node_name: Cow<'a, str>,
 }
 
-/// The first two `metadata` of the beginning of a page: the list's own, and that of its first object.
+/// The first two `metadata` of the beginning of a page: that of the list, and that of its first object.
 ///
 /// The API server writes metadata first, in both.
 pub(super) fn heads(beginning: &[u8]) -> Option<(WireMetadata<'_>, Option<WireMetadata<'_>>)> {

@@ -18,7 +18,7 @@ use crate::{ReservationId, clock};
 /// Time limit of the last read that finds out the outcome of a write.
 const LAST_READ_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The reservation of one bind. It changes the entry with its own ID: another bind's reservation is never touched.
+/// The reservation of one bind. It changes only the entry with its ID: another bind's reservation is never touched.
 pub(crate) struct ApiReservation<'b> {
     pods: &'b PodClient,
     id: ReservationId,

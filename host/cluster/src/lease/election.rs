@@ -51,7 +51,7 @@ struct ObservedLease {
 /// The Lease is ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hold {
-    /// From 1; each is a term of its own, even if nobody else held the Lease in between.
+    /// From 1; each is another term, even if nobody else held the Lease in between.
     pub(crate) term: u64,
     /// Until then no other candidate acquires it.
     pub(crate) until: Instant,

@@ -19,7 +19,7 @@ pub enum LeadershipState {
         /// Its URL, if the Lease has one.
         url: Option<Arc<str>>,
     },
-    /// A process with this one's own URL holds it: usually the predecessor of this process.
+    /// A process with this one's URL holds it: usually the predecessor of this process.
     Awaits {
         /// Its identity.
         holder: Arc<str>,
@@ -51,11 +51,11 @@ impl LeadershipState {
             (Self::Follows { holder, url }, Self::Leads(_)) => {
                 warn!(holder = &**holder, url = url.as_deref(), "this gateway leads no more: another took the Lease");
             }
-            // It has this gateway's own URL, so it is not asked: see `vacancy`.
+            // It has this gateway's URL, so it is not asked: see `vacancy`.
             (Self::Awaits { holder, .. }, Self::Awaits { .. }) => {
                 warn!(
                     holder = &**holder,
-                    "the Lease with this gateway's own URL was renewed: does another replica have the same --advertise?"
+                    "the Lease with this gateway's URL was renewed: does another replica have the same --advertise?"
                 );
             }
             (Self::Awaits { holder, .. }, _) => {

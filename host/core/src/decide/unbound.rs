@@ -72,10 +72,10 @@ pub enum Unbound {
         /// Its node.
         node: String,
     },
-    /// A policy's own reason why the pod cannot be bound there: `policy: reason`.
+    /// A policy's reason why the pod cannot be bound there: `policy: reason`.
     #[error("{0}")]
     Refused(Box<str>),
-    /// A policy's own reason why the pod is not bound there yet: `policy: reason`.
+    /// A policy's reason why the pod is not bound there yet: `policy: reason`.
     #[error("{0} (not yet; changes of the cluster within the time of the request did not help)")]
     Retry(Box<str>),
     /// A policy would change a label of the pod, by which others may select it.

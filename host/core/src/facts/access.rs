@@ -11,7 +11,7 @@ crate::words! {
     /// The effect of reading a fact that is not there.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub enum AbsentFacts {
-        /// The policy gets none, and decides by a default of its own.
+        /// The policy gets none, and decides by its default.
         #[default]
         Default = "default",
         /// The decision is made without the policy.

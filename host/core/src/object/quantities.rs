@@ -156,7 +156,7 @@ impl<'de> Deserialize<'de> for Quantities {
     }
 }
 
-/// A quantity is text in the API's own JSON; YAML by hand has bare numbers too.
+/// A quantity is text in the API's JSON; YAML by hand has bare numbers too.
 struct Amount<'a>(Cow<'a, str>);
 
 impl<'de> Deserialize<'de> for Amount<'de> {

@@ -16,7 +16,7 @@ pub struct Member {
     pub group: Arc<str>,
     /// The operator's configuration of the policy.
     pub config: PolicyConfig,
-    /// The guest's own settings as JSON; `null` if there are none.
+    /// The guest's settings as JSON; `null` if there are none.
     pub settings: Arc<str>,
     /// `sha256:…` of the module's file.
     pub digest: Box<str>,

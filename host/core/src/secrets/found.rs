@@ -49,7 +49,7 @@ impl Windows {
     }
 
     /// The bytes of a text that are secret, in order; those of a secret with fewer than `anywhere` characters count only
-    /// as a word of their own.
+    /// as a whole word.
     pub(super) fn spots(&self, text: &str, anywhere: usize) -> Vec<Range<usize>> {
         if self.is_empty() {
             return vec![];

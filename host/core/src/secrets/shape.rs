@@ -27,7 +27,7 @@ const NAMES: [&str; 17] = [
 /// Words that are too short to be looked for inside of others.
 const WORDS: [&str; 9] = ["pass", "pw", "pin", "sig", "sas", "dsn", "jwt", "otp", "creds"];
 
-/// Names of Kubernetes' own keys, which are no secrets.
+/// Names of Kubernetes' keys, which are no secrets.
 const KUBERNETES_KEYS: [&str; 4] = ["labelkey", "annotationkey", "topologykey", "taintkey"];
 
 /// Words before `key` in the names of keys that open or sign something.

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The number of times that files are read again because they changed during a read, before the load fails.
-const MAX_READINGS: u32 = 50;
+const MAX_CHANGING_READS: u32 = 50;
 
 /// A hash with a key that only this process knows. A plain digest of settings would tell a short secret in them to
 /// anyone who tries all of them.
@@ -58,9 +58,9 @@ impl PolicyEntry {
         time: LoadTime,
         now: Instant,
     ) -> Option<PolicyChange> {
-        self.readings = if matches!(result, LoadResult::Changing) { self.readings + 1 } else { 0 };
-        if self.readings >= MAX_READINGS {
-            self.readings = 0;
+        self.changing_reads = if matches!(result, LoadResult::Changing) { self.changing_reads + 1 } else { 0 };
+        if self.changing_reads >= MAX_CHANGING_READS {
+            self.changing_reads = 0;
             self.refuse_unread();
         }
         match result {
@@ -80,14 +80,15 @@ impl PolicyEntry {
                 self.refuse(refusal, digests, time, now);
                 None
             }
-            LoadResult::Restored(version, refusal, digests) => {
-                let change = self.put_in_force(id, version, time.total);
+            LoadResult::Restored { last_good, refusal, digests } => {
+                let change = self.put_in_force(id, last_good, time.total);
                 self.refuse(refusal, digests, time, now);
                 Some(change)
             }
-            LoadResult::Loaded(version, restored) => {
+            LoadResult::Loaded { version, last_good } => {
+                // The one from before a restart answers once the policy is switched on, or if the version fails.
                 let kept = if version.is_off() { &mut self.version } else { &mut self.last_good };
-                *kept = kept.take().or(restored);
+                *kept = kept.take().or(last_good);
                 Some(self.put_in_force(id, version, time.total))
             }
         }
@@ -116,7 +117,7 @@ impl PolicyEntry {
             version: version.member.version,
             took,
         };
-        self.last = version.member.version;
+        self.last_version = version.member.version;
         if version.is_off() {
             // The version that was in force waits until the policy is switched on again.
             self.off = Some(version);

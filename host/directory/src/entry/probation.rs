@@ -39,11 +39,11 @@ impl PolicyEntry {
     pub(crate) fn rollback_check(&mut self, id: &PolicyId) -> Option<RollbackCheck> {
         let (version, last_good) = (self.version.as_ref()?, self.last_good.as_ref()?);
         let (failing, last_good) = (Arc::clone(&version.member), Arc::clone(&last_good.member));
-        if self.checked.as_ref().is_some_and(|checked| Arc::ptr_eq(checked, &failing)) {
+        if self.in_check.as_ref().is_some_and(|checked| Arc::ptr_eq(checked, &failing)) {
             return None;
         }
         let call = failing.circuit.take_failed()?;
-        self.checked = Some(Arc::clone(&failing));
+        self.in_check = Some(Arc::clone(&failing));
         Some(RollbackCheck { id: id.clone(), failing, last_good, call })
     }
 
@@ -51,7 +51,7 @@ impl PolicyEntry {
     /// obsolete once either version has been replaced.
     pub(crate) fn apply_check(&mut self, check: &RollbackCheck, error: Option<String>) -> Option<Rollback> {
         let RollbackCheck { id, failing, last_good, call } = check;
-        self.checked.take_if(|checked| Arc::ptr_eq(checked, failing));
+        self.in_check.take_if(|checked| Arc::ptr_eq(checked, failing));
         let version = self.version.as_ref().filter(|version| Arc::ptr_eq(&version.member, failing))?;
         let good = self.last_good.as_ref().filter(|good| Arc::ptr_eq(&good.member, last_good))?;
         // During the check it may have answered, or have been switched off.

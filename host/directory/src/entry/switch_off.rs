@@ -28,7 +28,7 @@ impl PolicyEntry {
         summary: Option<SidecarSummary>,
         stand_in: bool,
     ) {
-        self.is_first = true;
+        self.existed_at_start = true;
         self.is_awaited = stand_in;
         if let Some(summary) = &summary {
             self.sidecar_mode.set(summary, SidecarState::of(sources, scan));

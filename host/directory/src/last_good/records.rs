@@ -2,7 +2,8 @@
 
 use std::{collections::BTreeMap, io, path::Path};
 
-use plimsoll_system::digest::digest;
+use plimsoll_core::Module;
+use plimsoll_system::digest::{digest, sha256, text_of};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -15,7 +16,7 @@ use crate::{
 
 /// A version as it was stored.
 pub(crate) struct StoredVersion {
-    pub(crate) module: Vec<u8>,
+    pub(crate) module: Module,
     pub(crate) sidecar: Option<String>,
     pub(crate) digests: ContentDigests,
     /// The texts of the files with facts.
@@ -78,8 +79,8 @@ impl StoredVersion {
     pub(super) fn decode(id: &PolicyId, bytes: &[u8]) -> Option<Self> {
         let at = bytes.iter().position(|byte| *byte == b'\n')?;
         let header = VersionHeader::decode(id, &bytes[..at])?;
-        let (module, digests) = (bytes[at + 1..].to_vec(), header.digests());
-        (digest(&module) == digests.module).then_some(Self {
+        let (module, digests) = (Module::new(bytes[at + 1..].to_vec(), sha256), header.digests());
+        (text_of(module.digest()) == digests.module).then_some(Self {
             module,
             sidecar: header.sidecar,
             digests,

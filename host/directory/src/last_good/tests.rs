@@ -1,6 +1,7 @@
 //! Versions that are kept, that make room for others, and that come back.
 
-use plimsoll_system::digest::digest;
+use plimsoll_core::Module;
+use plimsoll_system::digest::{digest, sha256};
 
 use super::*;
 use crate::{config::ReadLimits, fact_pool::FactPool};
@@ -8,7 +9,7 @@ use crate::{config::ReadLimits, fact_pool::FactPool};
 fn content(id: &PolicyId, module: &[u8]) -> Content {
     let digests = ContentDigests { module: digest(module), sidecar: None, facts: None };
     let facts = std::collections::BTreeMap::new();
-    let stored = StoredVersion { module: module.to_vec(), sidecar: None, digests, facts };
+    let stored = StoredVersion { module: Module::new(module.to_vec(), sha256), sidecar: None, digests, facts };
     stored.restore(id, &ReadLimits::default(), &FactPool::default()).unwrap()
 }
 

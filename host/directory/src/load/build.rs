@@ -37,12 +37,12 @@ pub(crate) fn build(
     let policy = match current.filter(|member| *member.digest == *content.digests.module) {
         Some(member) => undecorated(&member.policy),
         None => loader
-            .load_named(&Member::id_of(&id.group, &id.name), &content.module)
+            .load(&Member::id_of(&id.group, &id.name), &content.module)
             .map_err(|error| FileRefusal::of_module(&content.module_label, &error))?,
     };
     let (policy, config) = program::configured(content, policy)?;
     let policy = redacting(policy, &content.sidecar.settings);
-    let size = content.module.len() as u64;
+    let size = content.module.bytes().len() as u64;
     validate(id, content, policy.as_ref())?;
     let fact_access = Arc::new(access_of(id, content));
     put_on_trial(id, content, &config, policy.as_ref(), &fact_access)?;
@@ -63,7 +63,7 @@ pub(crate) fn build(
 }
 
 /// The name among all facts of a file with facts. Two groups may have two files of one name, and two versions in force
-/// may have read one file at two moments: each has its own name.
+/// may have read one file at two moments: each has another name.
 fn global_name(id: &PolicyId, file: &str, content: &FileContent) -> String {
     let file = File { group: Arc::clone(&id.group), name: file.into() };
     format!("file:{file}@{}", hex(&content.digest[..NAMED_DIGEST_BYTES]))

@@ -58,7 +58,7 @@ fn resolve(name: &str, place: Location, source: RawFactSource) -> Result<FactUse
     let wrong_name = |expected: &str| wrong("facts", place, format!("found '{}': {expected}", quotable(name)));
     check_source_name(name).map_err(wrong_name)?;
     if let Some(file) = source.file.as_ref().filter(|file| !is_file_name(&file.value)) {
-        let expected = "expected a .csv file of the sidecar's own directory, without a path";
+        let expected = "expected a .csv file of the sidecar's directory, without a path";
         let text = format!("found '{}': {expected}", quotable(&file.value));
         return Err(wrong(&format!("facts.{name}.file"), file.referenced, text));
     }

@@ -17,7 +17,7 @@ use serde_saphyr::Spanned;
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[schemars(title = "plimsoll policy")]
 pub(crate) struct RawSidecar {
-    /// The module's file in the same directory, or `../name.wasm` for one in the root. Default: the sidecar's own name.
+    /// The module's file in the same directory, or `../name.wasm` for one in the root. Default: the sidecar's name.
     #[schemars(with = "Option<String>")]
     pub(crate) module: Option<Spanned<String>>,
     /// Whether the policy's answers count. Default: enforce.
@@ -39,7 +39,7 @@ pub(crate) struct RawSidecar {
     /// Refuses any module but this one: `sha256:` and 64 hexadecimal digits.
     #[schemars(with = "Option<String>", extend("pattern" = "^sha256:[0-9a-f]{64}$"))]
     pub(crate) digest: Option<Spanned<String>>,
-    /// The sources of facts that the policy reads: a list of their names, or a map from each name to its own file. Default:
+    /// The sources of facts that the policy reads: a list of their names, or a map from each name to its file. Default:
     /// none.
     pub(crate) facts: Option<RawFacts>,
     /// The effect of reading a fact that is not there. Default: default.
@@ -53,7 +53,7 @@ pub(crate) struct RawSidecar {
     /// Which pods the policy is asked about; all parts must hold. Default: every pod.
     #[serde(rename = "match")]
     pub(crate) matches: Option<RawMatch>,
-    /// The policy's own settings; it gets them as JSON and may refuse them.
+    /// The policy's settings; it gets them as JSON and may refuse them.
     pub(crate) settings: Option<serde_json::Value>,
 }
 
@@ -130,7 +130,7 @@ pub(crate) struct RawFactSource {
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "Absent")]
 pub(crate) enum RawAbsent {
-    /// The policy gets none, and decides by a default of its own.
+    /// The policy gets none, and decides by its default.
     Default,
     /// The decision is made without this policy.
     Ignore,

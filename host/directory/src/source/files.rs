@@ -2,10 +2,11 @@
 
 use std::{io, path::Path};
 
+use plimsoll_core::Module;
 use plimsoll_system::{
     FileStamp,
     bounded_file::{OpenedFile, ReadFileError},
-    digest::digest,
+    digest::sha256,
 };
 
 use crate::{
@@ -21,21 +22,19 @@ pub(crate) struct SidecarText {
     is_outside: bool,
 }
 
-/// A module's file.
-pub(crate) struct ModuleFile {
+/// A module as it was read.
+pub(crate) struct ReadModule {
     /// The file as messages name it.
     pub(super) label: String,
-    pub(crate) bytes: Vec<u8>,
-    pub(super) digest: String,
+    pub(crate) module: Module,
     /// Whether a link led out of the root to it: then no error shows its digest.
     pub(super) is_outside: bool,
 }
 
 /// Reads a module; none is outside if there is no root.
-pub(crate) fn read_module(root: Option<&Path>, path: &Path, bounds: &ReadLimits) -> Result<ModuleFile, FileRefusal> {
+pub(crate) fn read_module(root: Option<&Path>, path: &Path, bounds: &ReadLimits) -> Result<ReadModule, FileRefusal> {
     let (bytes, is_outside) = read_bounded(root, path, bounds.module_bytes, "module")?;
-    let digest = digest(&bytes);
-    Ok(ModuleFile { label: path.display().to_string(), bytes, digest, is_outside })
+    Ok(ReadModule { label: path.display().to_string(), module: Module::new(bytes, sha256), is_outside })
 }
 
 /// Reads a sidecar; errors about one outside of the root do not quote it.
@@ -56,7 +55,7 @@ fn text_of(path: &Path, bytes: Vec<u8>, expected: &str) -> Result<String, FileRe
 pub(super) fn read_facts(root: Option<&Path>, directory: &Path, path: &Path) -> Result<String, FileRefusal> {
     let within = || [Some(directory), root].into_iter().flatten();
     let refused = || {
-        let text = "is a link that leads out of the directory: expected a file of the sidecar's own directory";
+        let text = "is a link that leads out of the directory: expected a file of the sidecar's directory";
         FileRefusal::new(format!("{} {text}", path.display()))
     };
     // Checked before opening, too: errors must not tell which files exist outside.

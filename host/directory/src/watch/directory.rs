@@ -52,7 +52,7 @@ impl Directory {
     pub fn open(config: DirectoryConfig, loader: Arc<dyn Loader>) -> Result<(Self, RosterUpdate), DirectoryError> {
         let mut directory = Self::of(config, loader)?;
         let sidecars = read_sidecars(&directory.config, &directory.scan);
-        directory.table.expect(&directory.scan, sidecars, false);
+        directory.table.begin(&directory.scan, sidecars, false);
         for _ in 0..FIRST_TRIES {
             directory.load_all();
             if !directory.table.has_unread() {
@@ -79,7 +79,7 @@ impl Directory {
     pub fn start(config: DirectoryConfig, loader: Arc<dyn Loader>) -> Result<(Self, RosterUpdate), DirectoryError> {
         let mut directory = Self::of(config, loader)?;
         let sidecars = read_sidecars(&directory.config, &directory.scan);
-        directory.table.expect(&directory.scan, sidecars, !directory.config.allow_degraded);
+        directory.table.begin(&directory.scan, sidecars, !directory.config.allow_degraded);
         let update = directory.update();
         Ok((directory, update))
     }
@@ -108,7 +108,7 @@ impl Directory {
             self.worker_pool.submit(Job::Load(Box::new(job)), &self.sender);
         }
         while under_way > 0 {
-            // The channel stays open: this has a sender of its own.
+            // The channel stays open: `self` has a sender.
             let Ok(event) = self.events.recv() else { return };
             if let LoopEvent::Done(JobOutcome::Load(outcome)) = event {
                 let _ = self.table.finish(*outcome, &Immediately);

@@ -48,16 +48,18 @@ pub(super) struct ScanLoop<F> {
     pool: WorkerPool,
     sender: Sender<LoopEvent>,
     events: Receiver<LoopEvent>,
-    /// Whether a file-system event is queued.
-    is_reported: Arc<AtomicBool>,
+    /// Whether a rescan for file-system events is queued.
+    is_rescan_queued: Arc<AtomicBool>,
+    /// Ends the loop before the events that are queued.
     stop: Arc<AtomicBool>,
     publish: F,
     /// Since when the directory cannot be listed.
     unreadable_since: Option<Instant>,
     /// When the next scan is due, with or without events.
     next_scan: Instant,
-    /// Jobs in progress, and when changes do not wait for them any longer.
+    /// Load jobs in progress.
     under_way: usize,
+    /// The time that changes wait for those jobs.
     window: PublishWindow,
 }
 
@@ -72,17 +74,17 @@ struct Pass<'a> {
 impl<F: FnMut(RosterUpdate)> ScanLoop<F> {
     pub(super) fn new(directory: Directory, stop: Arc<AtomicBool>, publish: F) -> Self {
         let Directory { config, table, scan, worker_pool, sender, events } = directory;
-        let is_reported = Arc::new(AtomicBool::new(false));
+        let is_rescan_queued = Arc::new(AtomicBool::new(false));
         let now = Instant::now();
         Self {
             settling: Settling::new(config.settle, scan),
-            watcher: watcher_of(&config, &is_reported, &sender),
+            watcher: watcher_of(&config, &is_rescan_queued, &sender),
             config,
             table,
             pool: worker_pool,
             sender,
             events,
-            is_reported,
+            is_rescan_queued,
             stop,
             publish,
             unreadable_since: None,
@@ -98,7 +100,7 @@ impl<F: FnMut(RosterUpdate)> ScanLoop<F> {
             self.judge();
             self.publish_if_ready(Instant::now());
             let now = Instant::now();
-            let until = self.next_moment(now);
+            let until = self.next_wakeup(now);
             match self.events.recv_timeout(until.saturating_duration_since(now)) {
                 Ok(LoopEvent::Stop) | Err(RecvTimeoutError::Disconnected) => return,
                 Ok(LoopEvent::Done(JobOutcome::Load(outcome))) => self.apply_load(*outcome),
@@ -109,7 +111,7 @@ impl<F: FnMut(RosterUpdate)> ScanLoop<F> {
                         reason = "the events of one change come together, and are answered by one scan"
                     )]
                     thread::sleep(MIN_PAUSE.min(self.config.settle));
-                    self.is_reported.store(false, Ordering::Release);
+                    self.is_rescan_queued.store(false, Ordering::Release);
                     self.scan(Instant::now());
                 }
                 Err(RecvTimeoutError::Timeout) => self.scan_if_due(now),
@@ -118,14 +120,14 @@ impl<F: FnMut(RosterUpdate)> ScanLoop<F> {
     }
 
     /// The time of the next action, unless an event comes first.
-    fn next_moment(&self, now: Instant) -> Instant {
+    fn next_wakeup(&self, now: Instant) -> Instant {
         let publish = (self.table.has_update() && self.under_way > 0).then_some(self.window.end());
         let judged = self.table.is_on_probation().then(|| now + PROBATION_INTERVAL);
         let moments = [self.settling.next(now), self.table.next_retry(), publish.filter(|until| *until > now), judged];
         moments.into_iter().flatten().fold(self.next_scan, Instant::min)
     }
 
-    /// Waking up to publish changes that were held back is no reason to scan.
+    /// Scans unless the loop woke up for another reason: to publish changes that were held back, or to judge versions.
     fn scan_if_due(&mut self, before: Instant) {
         let now = Instant::now();
         let settles = self.settling.next(before).is_some_and(|moment| moment <= now);
@@ -159,7 +161,7 @@ impl<F: FnMut(RosterUpdate)> ScanLoop<F> {
     fn apply_scan(&mut self, scan: Scan, now: Instant) {
         self.unreadable_since = None;
         self.settling.observe(Arc::new(scan), now);
-        self.follow();
+        self.watch_groups();
         let jobs = self.table.refresh(self.settling.scan(), &Pass { settling: &self.settling, now });
         if !jobs.is_empty() {
             self.under_way += jobs.len();
@@ -211,7 +213,7 @@ impl<F: FnMut(RosterUpdate)> ScanLoop<F> {
     }
 
     /// Watches the root and its groups; falls back to polling.
-    pub(super) fn follow(&mut self) {
+    pub(super) fn watch_groups(&mut self) {
         let Some(watcher) = &mut self.watcher else { return };
         let path = &self.config.path;
         let groups = self.settling.scan().groups.iter().filter(|group| !group.is_empty());
@@ -254,14 +256,18 @@ impl Timing for Pass<'_> {
     }
 }
 
-fn watcher_of(config: &DirectoryConfig, is_reported: &Arc<AtomicBool>, events: &Sender<LoopEvent>) -> Option<Watcher> {
+fn watcher_of(
+    config: &DirectoryConfig,
+    is_rescan_queued: &Arc<AtomicBool>,
+    events: &Sender<LoopEvent>,
+) -> Option<Watcher> {
     if config.poll.is_some() {
         return None;
     }
-    let (is_reported, events) = (Arc::clone(is_reported), events.clone());
+    let (is_rescan_queued, events) = (Arc::clone(is_rescan_queued), events.clone());
     let report = move || {
         // One queued event stands for all: the scan comes after it.
-        if !is_reported.swap(true, Ordering::AcqRel) {
+        if !is_rescan_queued.swap(true, Ordering::AcqRel) {
             // The thread may have ended.
             let _ = events.send(LoopEvent::Rescan);
         }

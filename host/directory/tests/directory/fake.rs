@@ -10,9 +10,8 @@ use std::{
 };
 
 use plimsoll_core::{
-    Ask, Fault, FaultKind, LoadError, Loader, NodeSource, PodRead, Policy, Read, Value, Verb, Verbs, Verdict,
+    Ask, Fault, FaultKind, LoadError, Loader, Module, NodeSource, PodRead, Policy, Read, Value, Verb, Verbs, Verdict,
 };
-use plimsoll_system::digest::digest;
 
 /// Loads `good <tag> end`; anything else is refused. Remembers its calls.
 #[derive(Default)]
@@ -30,7 +29,7 @@ pub(crate) struct FakeLoader {
     /// The time that each call had of a policy whose tag is `loops`.
     pub(crate) times: Arc<Mutex<Vec<Duration>>>,
     /// Digests of refused modules.
-    refused: Mutex<BTreeMap<String, LoadError>>,
+    refused: Mutex<BTreeMap<[u8; 32], LoadError>>,
     /// The number of times that a module was handed over which is refused for good.
     pub(crate) refusals: AtomicUsize,
 }
@@ -91,13 +90,13 @@ impl FakeLoader {
 }
 
 impl Loader for FakeLoader {
-    fn load(&self, module: &[u8]) -> Result<Arc<dyn Policy>, LoadError> {
-        let text = String::from_utf8_lossy(module);
+    fn load(&self, _: &str, module: &Module) -> Result<Arc<dyn Policy>, LoadError> {
+        let text = String::from_utf8_lossy(module.bytes());
         let tag = text.strip_prefix("good ").and_then(|rest| rest.strip_suffix(" end"));
         let Some(tag) = tag.map(str::to_owned) else {
             let error = LoadError::permanent("no module: expected 'good TAG end'");
             self.refusals.fetch_add(1, SeqCst);
-            self.refused.lock().unwrap().insert(digest(module), error.clone());
+            self.refused.lock().unwrap().insert(*module.digest(), error.clone());
             return Err(error);
         };
         self.loaded.lock().unwrap().push(tag.clone());
@@ -110,11 +109,11 @@ impl Loader for FakeLoader {
         Ok(Arc::new(FakePolicy { tag, validated, calls_held, times: Arc::clone(&self.times) }))
     }
 
-    fn preinitialize(&self, _: &str, _: u64, _: &[u8], settings: &Arc<str>) {
+    fn preinitialize(&self, _: &str, _: u64, _: &Module, settings: &Arc<str>) {
         self.preinitialized.lock().unwrap().push(settings.as_ptr().addr());
     }
 
-    fn refusal(&self, digest: &str) -> Option<LoadError> {
+    fn refusal(&self, digest: &[u8; 32]) -> Option<LoadError> {
         self.refused.lock().unwrap().get(digest).cloned()
     }
 }

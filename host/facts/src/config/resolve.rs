@@ -104,7 +104,7 @@ fn resolve_prometheus(raw: RawPrometheus, field: &Field<'_>, directory: &Path) -
         return Err(field.wrong(
             "url",
             &raw.url,
-            "expected the URL of Prometheus, without '?': the query is a key of its own",
+            "expected the URL of Prometheus, without '?': the query is another key",
         ));
     }
     let query = &raw.query;

@@ -23,7 +23,7 @@ pub(super) fn ready(admin: &dyn Admin) -> AdminPage {
     }
 }
 
-/// Each text on a line of its own: a line break in one, as in the name of a file, must not look like two.
+/// Each text on one line: a line break in one, as in the name of a file, must not look like two.
 fn lines(texts: impl Iterator<Item = String>) -> String {
     texts.map(|text| plimsoll_core::escaped(&text, |_| false).into_owned() + "\n").collect()
 }

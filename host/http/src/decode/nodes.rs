@@ -20,7 +20,7 @@ const NAME_SIZE: usize = 64;
 /// The nodes of a request, in the mode in which it came.
 #[derive(Debug)]
 pub(crate) struct WireNodes {
-    /// The request's body, or a list of our own if the body writes names in an unusual form.
+    /// The request's body, or a list that we have made if the body writes names in an unusual form.
     text: Bytes,
     /// Offset of the list in the text; the elements' ranges are relative to it.
     list: usize,

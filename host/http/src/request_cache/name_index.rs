@@ -7,7 +7,7 @@ use plimsoll_core::{Cluster, KnownNodes, Names, Sender};
 
 use super::{name_lists::NameListCache, successors::SuccessorTable};
 
-/// Maximum senders of whole nodes with an order of their own. The one that was made first goes.
+/// Maximum senders of whole nodes whose order is kept. The one that was made first goes.
 const MAX_SENDERS: usize = 4;
 
 /// Slots by name, and each name as a request writes it.

@@ -12,7 +12,7 @@ use std::{
 use arc_swap::ArcSwapOption;
 use plimsoll_core::Nodes;
 
-/// Filter and prioritize may each have a list of their own, which comes with pod after pod.
+/// Filter and prioritize may each have a list, which comes with pod after pod.
 const MAX_LISTS: usize = 2;
 
 /// A shorter list is parsed as fast as it is kept.

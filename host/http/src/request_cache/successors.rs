@@ -14,7 +14,7 @@ pub(crate) struct SuccessorTable {
 // === impl SuccessorTable ===
 
 impl SuccessorTable {
-    /// Slots in their own order.
+    /// Slots in the order of their numbers.
     pub(super) fn new(slots: usize) -> Self {
         Self { next: (0..=slots as u32).map(AtomicU32::new).collect() }
     }

@@ -123,7 +123,7 @@ async fn speak<S: Service>(
 
 fn builder(bounds: &ConnectionBounds) -> auto::Builder<Streams> {
     let mut builder = auto::Builder::new(Streams { longest: bounds.stream_timeout });
-    // `TimeoutIo` bounds the headers: hyper's own timer would also cut idle connections.
+    // `TimeoutIo` bounds the headers: hyper's timer would also cut idle connections.
     builder.http1().timer(TokioTimer::new()).header_read_timeout(None).max_buf_size(READ_BUFFER);
     if !bounds.http2 {
         return builder.http1_only();

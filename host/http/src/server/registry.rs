@@ -34,7 +34,7 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The open connections of one listener.
 pub(super) struct Registry {
-    slots: Arc<Semaphore>,
+    connections: Arc<Semaphore>,
     requests: Arc<Semaphore>,
     waiting: Semaphore,
     open: Mutex<Open>,
@@ -54,7 +54,7 @@ pub(super) struct ConnectionPermit {
     key: u64,
     peer: IpAddr,
     connection: Arc<ConnectionState>,
-    _slot: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
 /// Why a connection may be evicted, in ascending priority.
@@ -76,31 +76,31 @@ impl Registry {
     pub(super) fn new(max_connections: usize, max_requests: usize) -> Self {
         let semaphore = |permits: usize| Arc::new(Semaphore::new(permits.clamp(1, Semaphore::MAX_PERMITS)));
         Self {
-            slots: semaphore(max_connections),
+            connections: semaphore(max_connections),
             requests: semaphore(max_requests),
             waiting: Semaphore::new(MAX_WAITING),
             open: Mutex::default(),
         }
     }
 
-    /// Waits for a slot, then registers a new connection.
+    /// Waits for a permit, then registers a new connection.
     pub(super) async fn enter(self: &Arc<Self>, peer: IpAddr) -> ConnectionPermit {
-        let slot = self.slot().await;
+        let permit = self.connection_permit().await;
         let peer = network(peer);
         let (key, connection) = self.open.lock().add(peer);
-        ConnectionPermit { registry: Arc::clone(self), key, peer, connection, _slot: slot }
+        ConnectionPermit { registry: Arc::clone(self), key, peer, connection, _permit: permit }
     }
 
     /// Waits for a permit, and evicts other connections to get one.
-    async fn slot(&self) -> OwnedSemaphorePermit {
+    async fn connection_permit(&self) -> OwnedSemaphorePermit {
         let since = Instant::now();
         loop {
-            match Arc::clone(&self.slots).try_acquire_owned() {
-                Ok(slot) => return slot,
+            match Arc::clone(&self.connections).try_acquire_owned() {
+                Ok(permit) => return permit,
                 Err(_) => self.make_room(since.elapsed() > SLOW),
             }
-            if let Ok(Ok(slot)) = timeout(RETRY_INTERVAL, Arc::clone(&self.slots).acquire_owned()).await {
-                return slot;
+            if let Ok(Ok(permit)) = timeout(RETRY_INTERVAL, Arc::clone(&self.connections).acquire_owned()).await {
+                return permit;
             }
         }
     }

@@ -1,7 +1,7 @@
 //! A stream with a timeout for everything that its peer owes, and bounds for the bytes that it sends.
 //!
 //! There are timeouts for the first byte, for the rest of a request's head, for the next request, and for reading the
-//! reply. The body reader has a timeout of its own.
+//! reply. The body reader has its timeout.
 //!
 //! While a request is in flight, or its reply is not completely written, the peer owes nothing: bytes that arrive then
 //! do not start a head, and no head deadline applies.

@@ -10,7 +10,7 @@ use tokio::{
 
 use crate::{WireConfig, error::WireError, extender_verb::ExtenderVerb};
 
-/// Each group has permits of its own, so that slow policies of one group do not block another.
+/// Each group has its permits, so that slow policies of one group do not block another.
 pub(super) struct ConcurrencyLimits {
     decisions: RwLock<HashMap<Box<str>, Arc<Semaphore>>>,
     decisions_at_once: usize,

@@ -5,7 +5,7 @@ use plimsoll_core::RequestId;
 
 use crate::{forward::REQUEST_ID, reply::ExtenderReply};
 
-/// The ID of a request in the log: the client's, or a number of our own.
+/// The ID of a request in the log: the client's, or a number of ours.
 pub(super) fn request_id(parts: &Parts) -> RequestId {
     let given = parts.headers.get(REQUEST_ID).and_then(|id| RequestId::given(id.as_bytes()));
     given.unwrap_or_else(RequestId::counted)

@@ -29,7 +29,7 @@ struct Finding {
 // === impl Purity ===
 
 impl Purity {
-    /// Asks about the nodes forwards, backwards, each in an instance of its own, and after `validate`.
+    /// Asks about the nodes forwards, backwards, each in a new instance, and after `validate`.
     pub(super) fn of(callee: &Callee) -> Vec<Self> {
         let (pod, cluster) = (Arc::new(sample::pod()), Arc::new(sample::cluster()));
         let verbs = [Verb::Filter, Verb::Score, Verb::Rank].into_iter().filter(|verb| callee.policy.verbs().has(*verb));

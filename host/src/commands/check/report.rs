@@ -11,7 +11,7 @@ use super::{
     purity::Purity,
     trial::{CallTime, ROUNDS},
 };
-use crate::text;
+use crate::text::{self, micros};
 
 /// The remark about a filter that may count pods.
 const LIMITS: &str = "the filter may count pods: its limits are exact for pods that plimsoll binds (bindVerb), and can be exceeded by others; if it counts nothing, its sidecar says counts: false";
@@ -66,7 +66,7 @@ impl CheckReport {
             "imports": inspection.imports,
             "wasi": imports::as_json(inspection),
             "counts": self.counts(),
-            "lifted": inspection.lifted,
+            "coreModule": inspection.is_core_module,
             "stdio": inspection.policy.program().is_some(),
             "size": inspection.size,
             "digest": inspection.digest,
@@ -80,9 +80,9 @@ impl CheckReport {
 
     pub(super) fn lines(&self) -> Vec<(&'static str, String)> {
         let inspection = &self.inspection;
-        let kind = match (inspection.policy.program(), inspection.lifted) {
-            (Some(_), _) => "stdio command, lifted to a component",
-            (None, true) => "core module, lifted to a component",
+        let kind = match (inspection.policy.program(), inspection.is_core_module) {
+            (Some(_), _) => "stdio command, made a component",
+            (None, true) => "core module, made a component",
             (None, false) => "component",
         };
         let cached = if inspection.from_cache { " (from the cache)" } else { "" };
@@ -130,10 +130,6 @@ fn call_as_json((verb, time): &(Verb, Result<CallTime, Fault>)) -> Value {
         }),
         Err(fault) => json!({"verb": verb.as_str(), "fault": fault.kind.as_str(), "detail": fault.detail}),
     }
-}
-
-fn micros(duration: Duration) -> f64 {
-    duration.as_secs_f64() * 1e6
 }
 
 fn call_text(time: &Result<CallTime, Fault>) -> String {

@@ -66,7 +66,7 @@ fn of_file(file: &Path) -> Result<PolicyFiles> {
 
 /// Fails if the sidecar beside a module names another module: `serve` would run none with these two.
 fn ensure_own(module: &Path, sidecar: Option<&Path>) -> Result<()> {
-    // A sidecar that is refused has an error of its own, when it is loaded.
+    // A sidecar that is refused has another error, when it is loaded.
     let named = sidecar.and_then(|sidecar| plimsoll_directory::policy_files(sidecar).ok());
     let Some(other) = named.filter(|named| named.module != module) else { return Ok(()) };
     let name = |path: &Path| path.file_name().unwrap_or_default().display().to_string();

@@ -13,7 +13,7 @@ use plimsoll_core::{
 use plimsoll_wasm::Inspection;
 use serde_json::{Value, json};
 
-use crate::text;
+use crate::text::{self, micros};
 
 /// The settings of the policy.
 const SETTINGS: &str = r#"{"topic":"pool"}"#;
@@ -100,7 +100,6 @@ impl Figures {
     }
 
     pub(super) fn as_json(&self) -> Value {
-        let micros = |duration: Duration| duration.as_secs_f64() * 1e6;
         let as_json = |decision: &Decision| {
             json!({
                 "nodes": decision.nodes,
@@ -171,12 +170,12 @@ fn median<E>(mut round: impl FnMut(usize) -> Result<Duration, E>) -> Result<Dura
     Ok(times[times.len() / 2])
 }
 
-/// Nodes of which each has a value of its own in the label that the policy reads: no answer about one serves another.
+/// Nodes of which each has another value in the label that the policy reads: no answer about one serves another.
 fn cluster(nodes: usize) -> Arc<Cluster> {
     let node = |at: usize| {
         let name = format!("node-{at}");
         let json = json!({"metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, "pool": name}}});
-        // Our own object, which is one.
+        // Our object, which is one.
         Node::from_json(json.to_string().into()).ok().map(Node::prepared)
     };
     Arc::new(Cluster::from_objects((0..nodes).filter_map(node).collect(), vec![]))
@@ -184,6 +183,6 @@ fn cluster(nodes: usize) -> Arc<Cluster> {
 
 fn pod(number: usize) -> Arc<Pod> {
     let json = json!({"metadata": {"name": "p", "labels": {"pool": format!("pool-{number}")}}});
-    // Our own object, which is one.
+    // Our object, which is one.
     Arc::new(Pod::from_json(json.to_string().into()).unwrap_or_default())
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::figures::Figures;
 use crate::{
     render::junit::{TestCase, TestOutcome, TestSuite},
-    text::{count, push_line},
+    text::{count, micros, push_line},
 };
 
 /// Maximum lines of one answer that are shown, and bytes of each: a module may answer with kilobytes.
@@ -144,7 +144,7 @@ impl CaseReport {
             "name": self.case.name,
             "verb": self.case.verb.as_str(),
             "passed": self.end.is_passed(),
-            "microseconds": self.took.as_secs_f64() * 1e6,
+            "microseconds": micros(self.took),
             "error": null,
         });
         match &self.end {

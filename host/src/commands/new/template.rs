@@ -160,11 +160,16 @@ impl Template {
         }
     }
 
+    /// The command that installs the tools of the language, as the Makefile prints it where one is missing.
+    pub(super) fn install(&self) -> &'static str {
+        self.makefile.lines().find_map(|line| line.strip_prefix("INSTALL := ")).unwrap_or_default()
+    }
+
     /// The files with their paths in the folder of the policy.
     pub(super) fn files(&self, name: &str, sdk: &Sdk) -> Vec<(String, String)> {
         let (sdk_path, note) = (sdk.reference(), sdk.note());
         let checkout = if sdk.is_checkout() { format!("\n{}", self.checkout.trim_end()) } else { String::new() };
-        // Replaced in this order: a text may contain keys that come after its own.
+        // Replaced in this order: a text may contain keys that come after it.
         let values = [
             ("@MAKEFILE@", self.makefile.trim_end()),
             ("@WORKFLOW@", self.workflow.trim_end()),

@@ -172,7 +172,7 @@ impl Scales {
         }
         if !breaking.is_empty() && all.len() > 1 {
             output::remark(
-                "a tie-break decides among nodes with equal scores of its own group: if another group scores the same pod, it can outweigh a difference of less than a sixteenth of a point there",
+                "a tie-break decides among nodes with equal scores of its group: if another group scores the same pod, it can outweigh a difference of less than a sixteenth of a point there",
             );
         }
         for (name, group) in breaking {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use plimsoll_directory::PolicyFiles;
-use plimsoll_system::{bounded_file::read_file, digest::digest};
+use plimsoll_system::bounded_file::read_file;
 
 /// Bytes of a sidecar that are compared; a larger one is refused as a sidecar.
 const MAX_SIDECAR_BYTES: u64 = 1 << 20;
@@ -18,7 +18,7 @@ pub(super) struct Copies {
 }
 
 /// The digest of a module, and its sidecar; none where there is no sidecar.
-type Content = (String, Option<Vec<u8>>);
+type Content = ([u8; 32], Option<Vec<u8>>);
 
 // === impl Copies ===
 
@@ -42,8 +42,8 @@ impl Copies {
 
 /// None for files that cannot be read: the report says why.
 fn content(files: &PolicyFiles) -> Option<Content> {
-    let module = plimsoll_directory::module_bytes(&files.module).ok()?;
+    let module = plimsoll_directory::module_at(&files.module).ok()?;
     let sidecar = files.sidecar.as_ref().map(|path| read_file(path, MAX_SIDECAR_BYTES).ok());
     // A sidecar that cannot be read is not the same as none.
-    Some((digest(&module), sidecar.map_or(Some(None), |bytes| bytes.map(Some))?))
+    Some((*module.digest(), sidecar.map_or(Some(None), |bytes| bytes.map(Some))?))
 }

@@ -49,7 +49,7 @@ pub(super) fn record(args: &TestArgs, target: &Path, loader: &WasmLoader) -> Res
     Ok(ExitCode::SUCCESS)
 }
 
-/// The facts that the policy may read, by its own names of the sources: those of its files and of the snapshot.
+/// The facts that the policy may read, by its names of the sources: those of its files and of the snapshot.
 fn facts(policy: &Loaded, name: &str, snapshot: Option<&Path>) -> Result<Value> {
     let mut known: Facts = policy.sidecar_facts.iter().cloned().collect();
     let read = snapshot.map(plimsoll_cluster::read_facts).transpose()?.unwrap_or_default();

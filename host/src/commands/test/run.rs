@@ -119,9 +119,9 @@ impl Loaded {
             let (fact_access, sidecar_facts) = (Arc::clone(&member.fact_access), Arc::clone(&member.sidecar_facts));
             return Ok(Self { policy, settings, limits, fact_access, sidecar_facts });
         }
-        let bytes = plimsoll_directory::module_bytes(module).map_err(|error| error.to_string())?;
+        let content = plimsoll_directory::module_at(module).map_err(|error| error.to_string())?;
         let policy = loader
-            .load_named(&module.display().to_string(), &bytes)
+            .load(&module.display().to_string(), &content)
             .map_err(|error| format!("{}: {error}", module.display()))?;
         let limits = limits(&PolicyConfig::default_of(policy.as_ref()));
         let (fact_access, sidecar_facts) = (Arc::default(), SidecarFacts::from([]));

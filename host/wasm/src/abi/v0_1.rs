@@ -92,7 +92,7 @@ pub(crate) struct Exports {
     verbs: [Option<ComponentExportIndex>; Verb::ALL.len()],
     /// Whether `bind` has its older form.
     pub(crate) has_former_bind: bool,
-    /// The function that runs a lifted program.
+    /// The function that runs a program.
     program: Option<ComponentExportIndex>,
 }
 

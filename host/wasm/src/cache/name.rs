@@ -6,7 +6,7 @@ use plimsoll_system::digest::{hex, is_hex, sha256};
 use sha2::{Digest, Sha256};
 use wasmtime::Engine;
 
-use crate::{contract::VERSION, lift::LIFT_VERSION};
+use crate::{componentize::COMPONENTIZE_VERSION, contract::VERSION};
 
 const ENTRY: &str = ".cwasm";
 
@@ -32,15 +32,10 @@ struct StableHasher(Sha256);
 // === impl CacheKey ===
 
 impl CacheKey {
-    /// The key of a module as it is.
-    pub(crate) const fn of_module(digest: &[u8; 32]) -> Self {
-        Self { digest: *digest, is_preinitialized: false }
-    }
-
-    /// The key of a module that was pre-initialised with these settings.
-    pub(crate) fn of_preinitialized(digest: &[u8; 32], settings: &str) -> Self {
-        let digest = sha256(&[&digest[..], &sha256(settings.as_bytes())].concat());
-        Self { digest, is_preinitialized: true }
+    /// The key of a module as it is, or pre-initialised with these settings.
+    pub(crate) fn of(digest: &[u8; 32], settings: Option<&str>) -> Self {
+        let with = |settings: &str| sha256(&[&digest[..], &sha256(settings.as_bytes())].concat());
+        Self { digest: settings.map_or(*digest, with), is_preinitialized: settings.is_some() }
     }
 }
 
@@ -50,7 +45,7 @@ impl Generation {
     pub(super) fn of(engine: &Engine) -> Self {
         let mut hasher = StableHasher(Sha256::new());
         engine.precompile_compatibility_hash().hash(&mut hasher);
-        hasher.write(format!("{}/{VERSION}/{LIFT_VERSION}", env!("CARGO_PKG_VERSION")).as_bytes());
+        hasher.write(format!("{}/{VERSION}/{COMPONENTIZE_VERSION}", env!("CARGO_PKG_VERSION")).as_bytes());
         Self(hex(&hasher.0.finalize()[..GENERATION / 2]))
     }
 
@@ -94,8 +89,8 @@ mod tests {
     #[test]
     fn only_names_of_ours_are_names() {
         let generation = Generation("0123456789abcdef".to_owned());
-        let entry = generation.entry(&CacheKey::of_module(&[7; 32]));
-        let preinitialized = generation.entry(&CacheKey::of_preinitialized(&[7; 32], "{}"));
+        let entry = generation.entry(&CacheKey::of(&[7; 32], None));
+        let preinitialized = generation.entry(&CacheKey::of(&[7; 32], Some("{}")));
         assert!(is_entry(&entry) && !is_preinitialized(&entry));
         assert!(is_entry(&preinitialized) && is_preinitialized(&preinitialized));
         let foreign = ["thesis-12.tex", "a.cwasm", "", ".", "x.1-2.tmp", "last-good"];

@@ -34,7 +34,7 @@ const SIGXCPU: i32 = 24;
 /// The exit code of a Rust program whose main thread panicked.
 const PANICKED: i32 = 101;
 
-/// Compiles each module in a process of its own.
+/// Compiles each module in a separate process.
 pub(crate) struct ChildCompiler {
     config: ChildConfig,
     admission: Admission,
@@ -63,43 +63,48 @@ impl ChildCompiler {
         Self { admission: Admission::new(cores, config.memory), threads: cores.min(MAX_THREADS), config }
     }
 
-    /// The code of a module; `queued` grows by the time in which the module waited for others.
-    ///
-    /// # Errors
-    /// If the module is wrong, or could not be compiled now.
+    /// Compiles a module: its code, and the time that the module waited for others.
     pub(crate) fn compile(
         &self,
         job: CompileJob<'_>,
         progress: &Progress<'_>,
-        queued: &mut Duration,
-    ) -> Result<CompiledCode, CompileError> {
-        let size = job.module.len() as u64;
-        let class = CompileClass::of(size);
-        let permit = self.enter(class, size, queued)?;
-        if class == CompileClass::Large {
-            progress.begin();
-        }
-        match self.once(job, &permit) {
-            // A module that looked small takes its turn among the large ones.
-            Err(CompileError::Stopped(StoppedError::Memory(had)))
+    ) -> (Result<CompiledCode, CompileError>, Duration) {
+        let class = CompileClass::of(job.module.len() as u64);
+        let begin = || {
+            if class == CompileClass::Large {
+                progress.begin();
+            }
+        };
+        match self.compile_as(class, job, begin) {
+            // A module that looked small waits among the large ones.
+            (Err(CompileError::Stopped(StoppedError::Memory(had))), queued)
                 if class == CompileClass::Small && had < self.config.memory =>
             {
-                drop(permit);
-                let permit = self.enter(CompileClass::Large, size, queued)?;
-                self.once(job, &permit)
+                let (code, queued_again) = self.compile_as(CompileClass::Large, job, || {});
+                (code, queued + queued_again)
             }
-            result => result,
+            outcome => outcome,
         }
     }
 
-    fn enter(&self, class: CompileClass, size: u64, queued: &mut Duration) -> Result<CompilePermit<'_>, StoppedError> {
+    /// Compiles a module once, as one of this class; `begin` is called once it has its permit.
+    fn compile_as(
+        &self,
+        class: CompileClass,
+        job: CompileJob<'_>,
+        begin: impl FnOnce(),
+    ) -> (Result<CompiledCode, CompileError>, Duration) {
         let started = Instant::now();
-        let permit = self.admission.enter(class, size);
-        *queued += started.elapsed();
-        permit
+        let permit = self.admission.enter(class, job.module.len() as u64);
+        let queued = started.elapsed();
+        let code = permit.map_err(CompileError::from).and_then(|permit| {
+            begin();
+            self.run_once(job, &permit)
+        });
+        (code, queued)
     }
 
-    fn once(&self, job: CompileJob<'_>, permit: &CompilePermit<'_>) -> Result<CompiledCode, CompileError> {
+    fn run_once(&self, job: CompileJob<'_>, permit: &CompilePermit<'_>) -> Result<CompiledCode, CompileError> {
         let memory = permit.memory;
         let (status, last_words) = match self.run(job, permit).map_err(StoppedError::Start)? {
             ProcessOutcome::Answer(CompileAnswer::Code(code)) => return Ok(CompiledCode::of_child(code)),
@@ -246,9 +251,10 @@ mod tests {
         let (first, begun) = (compiler.admission.enter(CompileClass::Large, 2 << 20).unwrap(), Barrier::new(2));
         thread::scope(|scope| {
             let second = scope.spawn(|| {
-                let (started, mut queued) = (Instant::now(), Duration::ZERO);
+                let started = Instant::now();
                 begun.wait();
-                assert!(compiler.compile(job, &Progress::new(|_| {}, "large", &large), &mut queued).is_err());
+                let (code, queued) = compiler.compile(job, &Progress::new(|_| {}, "large", &large));
+                assert!(code.is_err());
                 (started.elapsed(), queued)
             });
             begun.wait();

@@ -8,7 +8,7 @@ pub enum Compiler {
     /// In this process, without bounds: [`EngineConfig::in_process`](crate::EngineConfig::in_process) alone makes it.
     #[non_exhaustive]
     InProcess,
-    /// Each in a process of its own.
+    /// Each in a separate process.
     Child(ChildConfig),
 }
 

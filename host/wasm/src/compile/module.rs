@@ -11,8 +11,8 @@ use wasmtime::{
 use super::{job::CompileJob, nesting, preinit};
 use crate::{
     abi::Exports,
+    componentize::{self, ModuleKind},
     contract::{self, Imports, RefusedError},
-    lift::{self, ModuleKind},
     linked_module::LinkedModule,
     store::StoreData,
     wasi,
@@ -25,7 +25,7 @@ pub(crate) struct CheckedComponent {
     pub(crate) imports: Imports,
 }
 
-/// Reads, lifts, pre-initialises where there are settings, and compiles a module.
+/// Reads a module, makes it a component, pre-initialises it if there are settings, and compiles it.
 ///
 /// # Errors
 /// The error says what is wrong and what was expected.
@@ -35,14 +35,14 @@ pub(super) fn component(
     kind: ModuleKind,
 ) -> Result<Component, RefusedError> {
     nesting::check(module)?;
-    let mut lifted = match kind {
-        ModuleKind::CoreModule => Cow::Owned(lift::lift(module)?),
+    let mut component = match kind {
+        ModuleKind::CoreModule => Cow::Owned(componentize::componentize(module)?),
         ModuleKind::Component => Cow::Borrowed(module),
     };
     if let Some(settings) = settings {
-        lifted = Cow::Owned(preinit::preinitialize(&lifted, &Arc::from(settings))?);
+        component = Cow::Owned(preinit::preinitialize(&component, &Arc::from(settings))?);
     }
-    Component::from_binary(engine, &lifted).map_err(|error| RefusedError::of_compiling(&lifted, &error))
+    Component::from_binary(engine, &component).map_err(|error| RefusedError::of_compiling(&component, &error))
 }
 
 /// Checks a component against the contract, and links it.
@@ -59,9 +59,9 @@ pub(crate) fn check(
 ) -> Result<CheckedComponent, RefusedError> {
     let engine = component.engine();
     // Imports first: a forbidden import is more informative than a missing export.
-    let lifted = kind == ModuleKind::CoreModule;
-    let imports = contract::imports_of(component, engine, lifted)?;
-    let verbs = contract::verbs_of(component, engine, lifted)?;
+    let was_core_module = kind == ModuleKind::CoreModule;
+    let imports = contract::imports_of(component, engine, was_core_module)?;
+    let verbs = contract::verbs_of(component, engine, was_core_module)?;
     let exports = Exports::of(component)?;
     let prepared =
         if imports.wasi.is_empty() { linker.instantiate_pre(component) } else { wasi::link(linker, component) };

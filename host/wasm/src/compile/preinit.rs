@@ -34,7 +34,7 @@ use crate::{
 /// Time for `validate`: nobody waits, and the code is not optimised.
 const VALIDATE_TIME: Duration = Duration::from_secs(1);
 
-/// Memory of the process that guests may have; the instance has a lower limit of its own.
+/// Memory of the process that guests may have; the instance has a lower limit.
 const GUEST_MEMORY: usize = 64 << 20;
 
 /// Epochs until the functions that read the state are stopped: never, since the component cannot change them.

@@ -15,7 +15,7 @@ use super::{
     job::{CompileJob, ReceivedJob},
     module,
 };
-use crate::{abi, code::CompiledCode, contract::RefusedError, engine::compile_config, lift};
+use crate::{abi, code::CompiledCode, componentize, contract::RefusedError, engine::compile_config};
 
 /// Maximum open files: the pipes, and files that system libraries read.
 const FILES: u64 = 32;
@@ -93,7 +93,7 @@ fn answer(job: CompileJob<'_>) -> CompileAnswer {
 
 /// Performs every step that the gateway will perform with the module, so that each one was tried here first.
 fn compile(job: CompileJob<'_>) -> Result<CompiledCode, RefusedError> {
-    let kind = lift::kind(job.module)?;
+    let kind = componentize::kind(job.module)?;
     let engine = Engine::new(&compile_config()).map_err(|error| RefusedError::of_wasmtime(&error))?;
     let component = module::component(&engine, job, kind)?;
     let mut linker = Linker::new(&engine);

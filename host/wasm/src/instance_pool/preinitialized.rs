@@ -1,6 +1,9 @@
 //! A module whose instances begin with the memory of one that has read its settings.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering::Relaxed},
+};
 
 use crate::{linked_module::LinkedModule, shares::MemoryCharge};
 
@@ -11,14 +14,20 @@ pub(crate) struct Preinitialized {
     memory: usize,
     /// Its code counts among the memory of all guests, as a warm instance does.
     _charge: MemoryCharge,
-    /// Counts it as long as it exists.
-    _counted: Arc<()>,
+    _counted: CountGuard,
 }
+
+/// The number of pre-initialised modules of all policies.
+#[derive(Clone, Default)]
+pub(crate) struct PreinitializedCount(Arc<AtomicUsize>);
+
+/// Counts one module as long as it exists.
+pub(crate) struct CountGuard(PreinitializedCount);
 
 // === impl Preinitialized ===
 
 impl Preinitialized {
-    pub(crate) fn new(module: Arc<LinkedModule>, memory: usize, charge: MemoryCharge, counted: Arc<()>) -> Self {
+    pub(crate) fn new(module: Arc<LinkedModule>, memory: usize, charge: MemoryCharge, counted: CountGuard) -> Self {
         Self { module, memory, _charge: charge, _counted: counted }
     }
 
@@ -30,5 +39,25 @@ impl Preinitialized {
     /// The module, if its instances fit this memory limit.
     pub(super) fn within(&self, memory: usize) -> Option<Arc<LinkedModule>> {
         (self.memory <= memory).then(|| self.module())
+    }
+}
+
+// === impl PreinitializedCount ===
+
+impl PreinitializedCount {
+    /// Counts one more.
+    pub(crate) fn add(&self) -> CountGuard {
+        self.0.fetch_add(1, Relaxed);
+        CountGuard(self.clone())
+    }
+
+    pub(crate) fn get(&self) -> usize {
+        self.0.load(Relaxed)
+    }
+}
+
+impl Drop for CountGuard {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Relaxed);
     }
 }

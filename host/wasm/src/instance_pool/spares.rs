@@ -18,11 +18,13 @@ const MAX_SPARES: usize = 4;
 /// Maximum policies of one module that have primed spares: as many as there are spares of all modules.
 const MAX_PRIMED_POLICIES: usize = 64;
 
-/// Consecutive times that creating an instance may take too long before it pauses, and the calls without an attempt from
-/// then on. A policy that never gets ready costs the thread that works for all policies at most 5 times its limit per
-/// 100 calls; a machine that was busy for a while costs the policy little.
+/// Consecutive times that creating an instance may take too long, before calls pass without an attempt. A policy that
+/// never gets ready costs the thread that works for all policies at most 5 times its limit per 100 calls; a machine that
+/// was busy for a while costs the policy little.
 const MAX_LATE: u32 = 5;
-const PAUSE: u32 = 100;
+
+/// Calls that then pass without an attempt.
+const PAUSE_CALLS: u32 = 100;
 
 /// Spares of one kind, and their target number.
 pub(super) struct Spares {
@@ -51,7 +53,8 @@ pub(super) struct PrimedByPolicy(Vec<PrimedSpares>);
 /// A warm instance with its permit.
 pub(super) struct PooledInstance {
     instance: WarmInstance,
-    /// Released when the instance is taken: the call has a slot of the pooling allocator of its own.
+    /// Released when the instance is taken: from then on the permit of the call accounts for its place in the pooling
+    /// allocator.
     _permit: PoolPermit,
 }
 
@@ -92,7 +95,7 @@ impl Spares {
         pauses
     }
 
-    /// Whether calls need instances of their own.
+    /// Whether calls must create their instances.
     pub(super) const fn is_given_up(&self) -> bool {
         self.wanted == 0
     }
@@ -117,7 +120,7 @@ impl Spares {
             Err(NotWarmed::Late) => {
                 self.late += 1;
                 if self.late == MAX_LATE {
-                    (self.late, self.pause) = (0, PAUSE);
+                    (self.late, self.pause) = (0, PAUSE_CALLS);
                 }
             }
             Err(NotWarmed::NeedsItsCall) => self.wanted = 0,

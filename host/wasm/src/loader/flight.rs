@@ -28,19 +28,19 @@ impl<K: Copy + Eq + Hash, V: Clone> SingleFlight<K, V> {
     /// If the computation panics, one of the waiters computes the value.
     pub(super) fn run(&self, key: K, work: impl FnOnce() -> V) -> V {
         let flight = Arc::clone(self.0.lock().entry(key).or_default());
-        let _landing = Landing { flights: self, key, flight: &flight };
+        let _guard = FlightGuard { flights: self, key, flight: &flight };
         flight.get_or_init(work).clone()
     }
 }
 
 /// Removes a computation that has ended, by a panic too: otherwise [`SingleFlight::is_busy`] would stay true.
-struct Landing<'a, K: Eq + Hash, V> {
+struct FlightGuard<'a, K: Eq + Hash, V> {
     flights: &'a SingleFlight<K, V>,
     key: K,
     flight: &'a Arc<OnceLock<V>>,
 }
 
-impl<K: Eq + Hash, V> Drop for Landing<'_, K, V> {
+impl<K: Eq + Hash, V> Drop for FlightGuard<'_, K, V> {
     fn drop(&mut self) {
         let mut flights = self.flights.0.lock();
         if flights.get(&self.key).is_some_and(|current| Arc::ptr_eq(current, self.flight)) {

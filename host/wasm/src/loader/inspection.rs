@@ -8,8 +8,8 @@ use crate::wasi::WasiImport;
 
 /// Facts about a module, as `plimsoll check` prints them.
 pub struct Inspection {
-    /// Whether it came as a core module.
-    pub lifted: bool,
+    /// Whether it is a core module, which was made a component.
+    pub is_core_module: bool,
     /// The verbs that it exports; of a program, those that it is asked without a sidecar.
     pub verbs: Verbs,
     /// The reads that it may make, as `nodes.label`.

@@ -25,7 +25,7 @@ pub(super) fn function(import: &str) -> Option<&str> {
     import.strip_prefix(PREVIEW1)?.strip_prefix('.')
 }
 
-/// The effect of a function, in words; it follows `lift/adapter.wat`, `lift/reactor.wat` and `lift/command.wat`.
+/// The effect of a function, in words; it follows `componentize/adapter.wat`, `componentize/reactor.wat` and `componentize/command.wat`.
 fn gets(function: &str, is_program: bool) -> &'static str {
     match (function, is_program) {
         ("args_get" | "args_sizes_get", false) => "one argument, `policy`",
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn a_function_of_the_adapter_that_gets_an_answer_has_its_own_words() {
-        let sources = [include_str!("../lift/adapter.wat"), include_str!("../lift/reactor.wat")];
+        let sources = [include_str!("../componentize/adapter.wat"), include_str!("../componentize/reactor.wat")];
         let mut functions = 0;
         for source in sources {
             for line in source.lines().filter_map(|line| line.trim().strip_prefix("(func (export \"")) {

@@ -15,7 +15,7 @@ const NOW: u64 = 1_577_836_800;
 /// The resolution of all clocks, in nanoseconds.
 const RESOLUTION: u32 = 1_000;
 
-/// Where the sequence of "random" bytes starts: as in `lift/adapter.wat`.
+/// Where the sequence of "random" bytes starts: as in `componentize/adapter.wat`.
 const SEED: u32 = 0x9e37_79b9;
 
 /// `wasi:clocks/wall-clock.datetime`
@@ -32,7 +32,7 @@ pub(super) fn function(linked: &mut LinkerInstance<'_, StoreData>, interface: &s
         ("cli/environment", "get-environment") => {
             linked.func_wrap(name, |_, ()| Ok((Vec::<(String, String)>::new(),)))?;
         }
-        // Programs read their own name as they start.
+        // Programs read their name as they start.
         ("cli/environment", "get-arguments") => linked.func_wrap(name, |_, ()| Ok((vec!["policy".to_owned()],)))?,
         ("cli/environment", "initial-cwd") => linked.func_wrap(name, |_, ()| Ok((None::<String>,)))?,
         ("cli/exit", "exit") => linked.func_wrap(name, |_, (status,): (Result<(), ()>,)| -> Result<()> {

@@ -10,7 +10,7 @@ use plimsoll_yaml::FieldError;
 
 use crate::Difference;
 
-/// Maximum bytes of an error and of the field that it names; an author's own text may be megabytes.
+/// Maximum bytes of an error and of the field that it names; an author's text may be megabytes.
 const MAX_TEXT_BYTES: usize = 500;
 
 /// Why a case failed or could not be run.
@@ -74,7 +74,7 @@ fn place(path: &Path, line: Option<u64>) -> String {
     format!("{}{line}", path.display())
 }
 
-/// Each difference on a line of its own.
+/// Each difference on one line.
 fn lines_of(differences: &[Difference]) -> String {
     differences.iter().flat_map(|difference| ["\n  ".to_owned(), difference.to_string()]).collect()
 }

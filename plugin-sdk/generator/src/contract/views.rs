@@ -1,5 +1,5 @@
 //! The views of the SDKs: of which view each read is a method, and under which name. All names are as the WIT writes
-//! names; each language spells them in its own way.
+//! names; each language spells them in its way.
 
 use crate::{Cached, Function, Interface};
 

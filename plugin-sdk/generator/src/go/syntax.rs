@@ -7,7 +7,7 @@ use crate::{Function, Interface, Param, Type, docs::wrapped};
 /// The most characters of a comment's line, without `// `.
 pub(super) const WIDTH: usize = 117;
 
-/// Records with a form of their own in Go, written by hand.
+/// Records with another form in Go, written by hand.
 pub(super) const BY_HAND: [(&str, &str); 1] = [("grouping", "Groups")];
 
 /// Words that are upper case as a whole in Go.

@@ -17,7 +17,7 @@ pub(crate) fn camel(name: &str) -> String {
     }
 }
 
-/// The field of a view for a parameter that chooses: `ofNode`, since a view may have a `node` of its own.
+/// The field of a view for a parameter that chooses: `ofNode`, since a view may have a `node`.
 pub(crate) fn field(param: &str) -> String {
     format!("of{}", pascal(param))
 }

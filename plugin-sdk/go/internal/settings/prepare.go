@@ -78,7 +78,7 @@ func prepareFields(value reflect.Value, text json.RawMessage, path string) error
 	return nil
 }
 
-// null refuses a null for a value that is neither a pointer nor an interface. A type with an UnmarshalJSON of its own
+// null refuses a null for a value that is neither a pointer nor an interface. A type with an UnmarshalJSON
 // decides for itself, unless it says what it expects.
 func null(of reflect.Type, path string) error {
 	own := reflect.New(of).Interface()

@@ -38,7 +38,7 @@ class _Node:
         self.images = {_normalized(image): size for image, size in spec.images.items()}
         self.is_known = not spec.pods_unknown and not without_pods
         own = (asked.namespace, asked.name) if asked.name else None
-        # The pod to schedule does not stand in its own way.
+        # The pod to schedule does not stand in its way.
         placed = [pod for pod in spec.pods if pod.phase not in _ENDED and (pod.namespace, pod.name) != own]
         # From the oldest to the newest, as the gateway numbers them.
         placed.sort(key=lambda pod: (_seconds(pod.created), pod.namespace, pod.name))

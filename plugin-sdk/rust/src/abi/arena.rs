@@ -10,7 +10,7 @@ use std::{
 
 use super::single::Single;
 
-/// Enough for the reads of most calls; it lies in the module's own memory, so they allocate nothing.
+/// Enough for the reads of most calls; it lies in the module's memory, so they allocate nothing.
 const FIRST_SIZE: usize = 4096;
 
 static FIRST: Single<[MaybeUninit<u64>; FIRST_SIZE / 8]> =

@@ -18,7 +18,7 @@ pub(crate) struct Call(PhantomData<*const ()>);
 /// # Safety
 /// Only for the export `cabi_realloc`: `old` is null, or a block of `old_size` bytes that it returned.
 pub unsafe fn realloc(old: *mut u8, old_size: usize, align: usize, size: usize) -> *mut u8 {
-    // SAFETY: no reference into the arena's own fields is held while the host runs.
+    // SAFETY: no reference into the arena's fields is held while the host runs.
     let new = unsafe { (*ARENA.0.get()).take(size, align) };
     if !old.is_null() && old_size > 0 {
         // SAFETY: both blocks are as large as copied, and the arena never hands out the same byte twice in a call.

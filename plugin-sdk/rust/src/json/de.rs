@@ -1,6 +1,6 @@
 //! A deserializer that knows from the type which value must come next.
 //!
-//! Each method reads its own kind of value alone, so a policy carries the code of the types that it has.
+//! Each method reads one kind of value alone, so a policy carries the code of the types that it has.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Pods and nodes in a few words; the builders make the API's own JSON.
+//! Pods and nodes in a few words; the builders make the API's JSON.
 
 use serde_json::{Value, json};
 

@@ -103,7 +103,7 @@ impl World {
     /// Asks for the metadata that the pod gets as it is bound to a node.
     ///
     /// # Errors
-    /// The policy's own.
+    /// Those of the policy.
     ///
     /// # Panics
     /// As [`World::filter`].

@@ -17,7 +17,7 @@ impl<'a> Pod<'a> {
 
     /// When the pod was created, in Unix seconds; none if that is unknown.
     ///
-    /// Nearly every pod has a value of its own, so answers that depend on it are cached for that pod alone.
+    /// Nearly every pod has another value, so answers that depend on it are cached for that pod alone.
     pub fn created(&self) -> Option<u64> {
         Some(self.host.pod_created()).filter(|created| *created != 0)
     }

@@ -253,7 +253,7 @@ fn tie_breaks_that_other_scores_can_feel_are_remarked_on() {
         lay_group(directory.path(), group, "zone-spread", "example.com/gpu-mem");
     }
     let remarks = |args: &[&str]| print(directory.path(), args).err;
-    let is_felt = "plimsoll: a tie-break decides among nodes with equal scores of its own group";
+    let is_felt = "plimsoll: a tie-break decides among nodes with equal scores of its group";
     assert_eq!(remarks(&["--fine-scores", "a,b"]).matches(is_felt).count(), 0);
     assert_eq!(remarks(&["--fine-scores", "a=name,b"]).matches(is_felt).count(), 1);
     // Two tie-breaks of 9 times a sixteenth of a point are more than a point.

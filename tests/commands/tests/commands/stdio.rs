@@ -141,7 +141,7 @@ fn check_says_that_it_is_a_stdio_command_and_which_verbs_it_is_asked() {
     // The pod of the trial asks the program for nothing.
     let printed = stage.check();
     assert!(printed.out.contains("  verbs    filter, rank\n"), "{printed:?}");
-    assert!(printed.out.contains("  kind     stdio command, lifted to a component\n"), "{printed:?}");
+    assert!(printed.out.contains("  kind     stdio command, made a component\n"), "{printed:?}");
     assert!(
         printed.out.contains("it wrote nothing to standard output; expected an ExtenderFilterResult"),
         "{printed:?}"

@@ -1,4 +1,4 @@
-;; A core module as a compiler makes it: imports and exports carry the canonical names, and the host lifts it.
+;; A core module as a compiler makes it: imports and exports carry the canonical names, and the host makes it a component.
 ;; A node fits if its label `zone` is `a`.
 (module
   (import "plimsoll:policy/nodes@0.1.0" "label" (func $label (param $node i32) (param $key i32) (param $len i32) (param $ret i32)))

@@ -16,7 +16,7 @@ use plimsoll_guests::{
     toolchains::{c_guest, go_guest},
     world, zone,
 };
-use plimsoll_wasm::{EngineConfig, WasmLoader};
+use plimsoll_wasm::{EngineConfig, WasmLoader, module_of};
 
 const NODES: u32 = 5000;
 const INSTANCES: u32 = 200;
@@ -43,7 +43,7 @@ fn measure(name: &str, module: &[u8], settings: &str) {
     let load = || {
         let loader = WasmLoader::new(config.clone()).unwrap_or_else(|error| panic!("{error}"));
         let started = Instant::now();
-        let policy = loader.load(module).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let policy = loader.load("", &module_of(module)).unwrap_or_else(|error| panic!("{name}: {error}"));
         (policy, started.elapsed())
     };
     let (policy, compile) = load();

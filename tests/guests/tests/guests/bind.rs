@@ -83,7 +83,8 @@ fn annotation_count_obeyed() {
 #[test]
 fn annotation_count_violated() {
     let fault = many(MAX_ANNOTATIONS + 1).unwrap_err();
-    assert_eq!((fault.kind, fault.detail.as_str()), (FaultKind::Output, "65 annotations; at most 64 are allowed"));
+    let expected = "65 annotations; at most 64 are allowed; it was asked about n1";
+    assert_eq!((fault.kind, fault.detail.as_str()), (FaultKind::Output, expected));
 }
 
 /// One annotation of this many bytes in all.
@@ -99,7 +100,7 @@ fn annotation_bytes_obeyed() {
 #[test]
 fn annotation_bytes_violated() {
     let fault = sized(MAX_ANNOTATION_BYTES + 1).unwrap_err();
-    let expected = "annotations of 262145 bytes; at most 262144 are allowed";
+    let expected = "annotations of 262145 bytes; at most 262144 are allowed; it was asked about n1";
     assert_eq!((fault.kind, fault.detail.as_str()), (FaultKind::Output, expected));
 }
 

@@ -8,7 +8,7 @@ use std::{
 
 use plimsoll_core::Loader;
 use plimsoll_guests::{world, zone};
-use plimsoll_wasm::{EngineConfig, EngineError, WasmLoader, digest};
+use plimsoll_wasm::{EngineConfig, EngineError, WasmLoader, digest, module_of};
 
 fn open(directory: &Path) -> Result<WasmLoader, EngineError> {
     WasmLoader::new(EngineConfig { cache: Some(directory.to_owned()), ..EngineConfig::in_process() })
@@ -16,7 +16,7 @@ fn open(directory: &Path) -> Result<WasmLoader, EngineError> {
 
 /// Loads the module with a new loader, asks it, and tells whether it had been compiled before.
 fn load(directory: &Path) -> bool {
-    let inspection = open(directory).unwrap().inspect(&zone()).unwrap();
+    let inspection = open(directory).unwrap().inspect("", &module_of(&zone())).unwrap();
     let ask = world::patient(world::ask(world::view(&world::cluster(4))));
     assert_eq!(inspection.policy.filter(&ask, &[0, 1, 2, 3]).unwrap().len(), 4);
     inspection.from_cache
@@ -96,7 +96,7 @@ fn a_module_that_is_refused_is_not_kept() {
     let loader = open(directory.path()).unwrap();
     for guest in plimsoll_guests::hostile() {
         if matches!(guest.expected, plimsoll_guests::Expected::Refused(_)) {
-            assert!(loader.load(&guest.bytes).is_err());
+            assert!(loader.load("", &module_of(&guest.bytes)).is_err());
         }
     }
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
@@ -141,23 +141,23 @@ fn the_entries_together_stay_within_their_bound_and_the_oldest_go() {
     let directory = tempfile::tempdir().unwrap();
     fs::set_permissions(directory.path(), Permissions::from_mode(0o700)).unwrap();
     let loader = small(directory.path(), 1 << 30);
-    loader.load(&variant(0)).unwrap();
+    loader.load("", &module_of(&variant(0))).unwrap();
     let size = fs::metadata(&own_entries(directory.path())[0]).unwrap().len();
     let bound = 3 * size + size / 2;
     let loader = small(directory.path(), bound);
     for number in 1..10 {
-        loader.load(&variant(number)).unwrap();
+        loader.load("", &module_of(&variant(number))).unwrap();
         let entries = own_entries(directory.path());
         let bytes: u64 = entries.iter().map(|entry| fs::metadata(entry).unwrap().len()).sum();
         assert!(bytes <= bound, "{bytes} bytes of {bound}");
     }
     assert_eq!(own_entries(directory.path()).len(), 3);
-    assert!(small(directory.path(), bound).inspect(&variant(9)).unwrap().from_cache);
-    assert!(!small(directory.path(), bound).inspect(&variant(1)).unwrap().from_cache);
+    assert!(small(directory.path(), bound).inspect("", &module_of(&variant(9))).unwrap().from_cache);
+    assert!(!small(directory.path(), bound).inspect("", &module_of(&variant(1))).unwrap().from_cache);
     // One that is larger than all room is not kept, and takes no other's place.
     let tiny = small(directory.path(), 10);
     assert!(own_entries(directory.path()).is_empty(), "a lower bound holds from the start");
-    tiny.load(&variant(1)).unwrap();
+    tiny.load("", &module_of(&variant(1))).unwrap();
     assert!(own_entries(directory.path()).is_empty());
 }
 
@@ -185,14 +185,14 @@ fn code_of_another_user_is_never_run() {
     // Code of another module under the name of ours, as the stranger's own build of plimsoll would write it.
     let evil =
         plimsoll_guests::compile("evil", &include_str!("../../guests/good/zone.wat").replace("zone a", "EVIL!!"));
-    open(&elsewhere).unwrap().load(&evil).unwrap();
-    drop(open(&compiled).unwrap().load(&zone()).unwrap());
+    open(&elsewhere).unwrap().load("", &module_of(&evil)).unwrap();
+    drop(open(&compiled).unwrap().load("", &module_of(&zone())).unwrap());
     let name = only_entry(&compiled).file_name().unwrap().to_owned();
     let poison = fs::read(only_entry(&elsewhere)).unwrap();
     // A file of the stranger's in our directory.
     fs::write(compiled.join(&name), &poison).unwrap();
     std::os::unix::fs::chown(compiled.join(&name), Some(STRANGER), Some(STRANGER)).unwrap();
-    assert!(!open(&compiled).unwrap().inspect(&zone()).unwrap().from_cache);
+    assert!(!open(&compiled).unwrap().inspect("", &module_of(&zone())).unwrap().from_cache);
     // A directory of the stranger's in the place of ours.
     fs::rename(&compiled, shared.path().join("moved")).unwrap();
     fs::create_dir(&compiled).unwrap();
@@ -201,7 +201,7 @@ fn code_of_another_user_is_never_run() {
         std::os::unix::fs::chown(path, Some(STRANGER), Some(STRANGER)).unwrap();
     }
     fs::set_permissions(&compiled, Permissions::from_mode(0o700)).unwrap();
-    let inspection = running.inspect(&zone()).unwrap();
+    let inspection = running.inspect("", &module_of(&zone())).unwrap();
     let ask = world::patient(world::ask(world::view(&world::cluster(4))));
     let verdicts = inspection.policy.filter(&ask, &[1]).unwrap();
     assert!(format!("{verdicts:?}").contains("not in zone a"), "{verdicts:?}");

@@ -15,7 +15,7 @@ use plimsoll_guests::{
     hostile, world, zone,
 };
 use plimsoll_harness::{binary, tempdir, wait_until};
-use plimsoll_wasm::{ChildConfig, CompileReport, EngineConfig, WasmLoader};
+use plimsoll_wasm::{ChildConfig, CompileReport, EngineConfig, WasmLoader, module_of};
 
 fn loader_of(child: ChildConfig) -> WasmLoader {
     WasmLoader::new(EngineConfig { max_calls: 2, ..EngineConfig::new(child) }).unwrap()
@@ -28,7 +28,7 @@ fn loader() -> &'static WasmLoader {
 }
 
 fn refusal(loader: &WasmLoader, module: &[u8]) -> LoadError {
-    loader.load(module).err().unwrap()
+    loader.load("", &module_of(module)).err().unwrap()
 }
 
 /// A program that is no compiler.
@@ -41,7 +41,7 @@ fn script(folder: &Path, text: &str) -> PathBuf {
 
 #[test]
 fn a_module_is_compiled_elsewhere_and_runs_here() {
-    let inspection = loader().inspect(&zone()).unwrap();
+    let inspection = loader().inspect("", &module_of(&zone())).unwrap();
     assert!(!inspection.from_cache);
     let ask = world::patient(world::ask(world::view(&world::cluster(4))));
     let verdicts = inspection.policy.filter(&ask, &[0, 1]).unwrap();
@@ -66,11 +66,11 @@ fn a_large_module_is_reported_as_it_begins_and_ends_to_compile_and_no_other_is()
     let config = EngineConfig { max_calls: 2, reporter: report, ..EngineConfig::new(ChildConfig::of(binary())) };
     let loader = WasmLoader::new(config).unwrap();
     let large = padded(2 << 20);
-    let kept = loader.load_named("large", &large).unwrap();
-    drop(loader.load_named("again", &large).unwrap());
-    drop(loader.load_named("small", &padded(1 << 10)).unwrap());
+    let kept = loader.load("large", &module_of(&large)).unwrap();
+    drop(loader.load("again", &module_of(&large)).unwrap());
+    drop(loader.load("small", &module_of(&padded(1 << 10))).unwrap());
     let broken = [&large[..], b"no section"].concat();
-    assert!(loader.load_named("broken", &broken).is_err());
+    assert!(loader.load("broken", &module_of(&broken)).is_err());
     let both = |name: &str, module: &[u8]| [false, true].map(|ended| (name.to_owned(), module.len() as u64, ended));
     assert_eq!(*REPORTS.lock().unwrap(), [both("large", &large), both("broken", &broken)].concat());
     drop(kept);
@@ -114,7 +114,7 @@ fn a_small_module_does_not_wait_for_a_large_one() {
     let loader = loader_of(ChildConfig { timeout: Duration::from_secs(20), ..ChildConfig::of(binary()) });
     std::thread::scope(|scope| {
         let slow = scope.spawn(|| refusal(&loader, &large));
-        loader.load(&zone()).unwrap();
+        loader.load("", &module_of(&zone())).unwrap();
         assert!(!slow.is_finished(), "the large one must still be compiled");
         assert!(slow.join().unwrap().is_transient());
     });
@@ -128,7 +128,7 @@ fn each_refused_guest_is_told_the_same_by_a_process() {
                 let error = refusal(loader(), &guest.bytes);
                 assert!(error.to_string().contains(text) && !error.is_transient(), "{}: {error}", guest.name);
             }
-            Expected::Fault(..) => assert!(loader().load(&guest.bytes).is_ok(), "{}", guest.name),
+            Expected::Fault(..) => assert!(loader().load("", &module_of(&guest.bytes)).is_ok(), "{}", guest.name),
         }
     }
 }
@@ -174,7 +174,7 @@ fn several_policies_that_name_one_module_compile_it_once_and_share_a_failure() {
         let loader = loader_of(ChildConfig::of(script(folder.path(), &text)));
         let module = zone();
         let results: Vec<bool> = std::thread::scope(|scope| {
-            let loads: Vec<_> = (0..8).map(|_| scope.spawn(|| loader.load(&module).is_ok())).collect();
+            let loads: Vec<_> = (0..8).map(|_| scope.spawn(|| loader.load("", &module_of(&module)).is_ok())).collect();
             loads.into_iter().map(|load| load.join().unwrap()).collect()
         });
         assert_eq!((results, starts(&count)), (vec![is_good; 8], 1));
@@ -194,7 +194,7 @@ fn a_module_that_failed_is_compiled_again_after_a_pause() {
     let is_early = started.elapsed() < Duration::from_secs(1);
     assert!(starts(&count) == 1 || !is_early, "nothing is compiled again at once: {} starts", starts(&count));
     wait_until("another try", || {
-        assert!(loader.load(&zone()).is_err());
+        assert!(loader.load("", &module_of(&zone())).is_err());
         (starts(&count) >= 2).then_some(())
     })
     .unwrap();
@@ -206,7 +206,7 @@ fn a_module_that_failed_is_compiled_again_after_a_pause() {
 fn bytes_that_are_no_code_are_not_run() {
     let folder = tempdir().unwrap();
     let child = ChildConfig::of(script(folder.path(), r"printf 'C\3\0\0\0\0\0\0\0abc'; cat >/dev/null"));
-    assert!(loader_of(child).load(&zone()).is_err());
+    assert!(loader_of(child).load("", &module_of(&zone())).is_err());
 }
 
 #[test]
@@ -287,9 +287,9 @@ fn a_large_module_is_pre_initialised_in_a_process_and_found_in_the_cache() {
     let entries = || fs::read_dir(cache.path()).unwrap().count();
     for _ in 0..2 {
         let loader = loader_without_spares(cache.path());
-        let policy = loader.load(&module).unwrap();
+        let policy = loader.load("", &module_of(&module)).unwrap();
         assert_eq!(policy.filter(&ask_with(&settings), &[0]).unwrap_err().kind, FaultKind::Trap);
-        loader.preinitialize("runtime", 1, &module, &settings);
+        loader.preinitialize("runtime", 1, &module_of(&module), &settings);
         wait_until("a pre-initialised module", || policy.filter(&ask_with(&settings), &[0]).ok()).unwrap();
         assert_eq!(entries(), 2);
     }
@@ -300,12 +300,12 @@ fn a_policy_that_is_gone_is_not_pre_initialised() {
     let (cache, [module, other]) = (tempdir().unwrap(), [runtime(), zone()]);
     fs::set_permissions(cache.path(), Permissions::from_mode(0o700)).unwrap();
     let loader = loader_without_spares(cache.path());
-    let policy = loader.load(&module).unwrap();
-    loader.preinitialize("runtime", 1, &module, &Arc::from("{}"));
+    let policy = loader.load("", &module_of(&module)).unwrap();
+    loader.preinitialize("runtime", 1, &module_of(&module), &Arc::from("{}"));
     let settings = Arc::from("[]");
-    loader.preinitialize("runtime", 1, &module, &settings);
+    loader.preinitialize("runtime", 1, &module_of(&module), &settings);
     wait_until("the second", || policy.filter(&ask_with(&settings), &[0]).ok()).unwrap();
-    loader.preinitialize("small", 1, &other, &settings);
+    loader.preinitialize("small", 1, &module_of(&other), &settings);
     assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 2);
 }
 
@@ -316,8 +316,8 @@ fn nothing_is_compiled_for_a_pre_initialised_module_that_has_no_room() {
     let text = format!("echo x >>{}; exec {} \"$@\"", count.display(), binary().display());
     let child = EngineConfig::new(ChildConfig::of(script(folder.path(), &text)));
     let loader = WasmLoader::new(EngineConfig { max_calls: 2, guest_memory: 1 << 20, ..child }).unwrap();
-    let _policy = loader.load(&module).unwrap();
-    let error = loader.preinitialize_now(&module, &Arc::from("{}")).unwrap_err();
+    let _policy = loader.load("", &module_of(&module)).unwrap();
+    let error = loader.preinitialize_now(&module_of(&module), &Arc::from("{}")).unwrap_err();
     assert!(error.to_string().contains("too little of the memory of all guests is free"), "{error}");
     assert_eq!(starts(&count), 1);
 }

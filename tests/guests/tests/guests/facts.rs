@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use plimsoll_core::{AbsentFacts, FactAccess, Facts, FaultKind, Loader, Verdict, View};
 use plimsoll_guests::world;
+use plimsoll_wasm::module_of;
 use serde_json::json;
 
 /// A view of three nodes with facts, for a policy that may read these sources.
@@ -17,7 +18,7 @@ fn view(facts: &serde_json::Value, sources: &[&str], absent: AbsentFacts) -> Vie
 #[test]
 fn a_guest_reads_numbers_and_texts_and_their_absence() {
     let module = plimsoll_guests::compile("facts", include_str!("../../guests/good/facts.wat"));
-    let policy = world::loader().load(&module).unwrap();
+    let policy = world::loader().load("", &module_of(&module)).unwrap();
     let facts = json!({"load": {"n0": 0.25, "n2": "much"}, "calendar": {"today": "é: closed"}});
     let ask =
         |facts: &serde_json::Value, absent| world::patient(world::ask(view(facts, &["load", "calendar"], absent)));

@@ -14,7 +14,7 @@ use plimsoll_core::{
     PolicyConfig, Query, Roster, ScoreScale, Sender, SystemClock, Verb, Victims,
 };
 use plimsoll_guests::{Expected, Guest, hostile, world, zone};
-use plimsoll_wasm::WasmLoader;
+use plimsoll_wasm::{WasmLoader, module_of};
 
 macro_rules! tests {
     ($($name:ident: $kind:ident, $verb:ident, $expected:ident($($detail:expr),*);)*) => {
@@ -40,7 +40,7 @@ fn check(name: &str) {
     let guest = hostile().iter().find(|guest| guest.name == name).unwrap();
     match guest.expected {
         Expected::Refused(text) => {
-            let Err(error) = loader().load(&guest.bytes) else { panic!("it was loaded") };
+            let Err(error) = loader().load("", &module_of(&guest.bytes)) else { panic!("it was loaded") };
             assert!(error.to_string().contains(text), "{error}");
         }
         Expected::Fault(kind, text) => {

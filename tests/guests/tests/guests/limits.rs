@@ -9,7 +9,7 @@ use std::{
 use plimsoll_core::{Ask, Fault, FaultKind, Loader, Policy, Verdict};
 use plimsoll_guests::{compile, world};
 use plimsoll_harness::wait_until;
-use plimsoll_wasm::{EngineConfig, WasmLoader};
+use plimsoll_wasm::{EngineConfig, WasmLoader, module_of};
 
 /// A policy whose `filter` does this and then says that the node fits.
 fn policy(loader: &WasmLoader, declarations: &str, body: &str) -> Arc<dyn Policy> {
@@ -21,7 +21,7 @@ fn policy(loader: &WasmLoader, declarations: &str, body: &str) -> Arc<dyn Policy
             {body}
             (i32.const 64)))"#
     );
-    loader.load(&compile("limit", &wat)).unwrap()
+    loader.load("", &module_of(&compile("limit", &wat))).unwrap()
 }
 
 const MEMORY: &str = r#"(memory (export "memory") 1)"#;
@@ -194,7 +194,8 @@ fn the_search_for_secrets_in_reasons_is_part_of_the_time() {
           (i32.const 64)))"#;
     let secrets: Vec<String> = (0..880).map(|at| format!("{at:0width$}", width = 4 + at % 8)).collect();
     let settings = format!(r#"{{"tokens": {secrets:?}}}"#);
-    let policy = plimsoll_core::redacting(world::loader().load(&compile("limit", wat)).unwrap(), &settings);
+    let policy =
+        plimsoll_core::redacting(world::loader().load("", &module_of(&compile("limit", wat))).unwrap(), &settings);
     let candidates: Vec<u32> = (0..5_000).collect();
     let mut ask = world::ask(world::view(&world::cluster(5_000)));
     ask.limits.deadline = Instant::now() + Duration::from_millis(500);

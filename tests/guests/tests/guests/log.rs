@@ -7,6 +7,7 @@ use std::{
 
 use plimsoll_core::{Ask, Fault, Loader, Policy, Verdict, View};
 use plimsoll_guests::{compile, toolchains::go_example, world};
+use plimsoll_wasm::module_of;
 use tracing_subscriber::fmt::MakeWriter;
 
 /// Keeps what is logged.
@@ -58,7 +59,7 @@ pub(crate) fn logged_about<R>(
     view: View,
     asked: impl FnOnce(&dyn Policy, &Ask) -> R,
 ) -> (Vec<String>, R) {
-    let policy = world::loader().load(module).unwrap();
+    let policy = world::loader().load("", &module_of(module)).unwrap();
     let ask = world::patient(world::ask(view));
     let kept = Kept::default();
     let subscriber = tracing_subscriber::fmt()

@@ -4,11 +4,11 @@
 mod bind;
 mod cache;
 mod compile;
+mod componentize;
 mod facts;
 mod fair;
 mod hostile;
 mod http;
-mod lift;
 mod limits;
 mod loader;
 mod log;

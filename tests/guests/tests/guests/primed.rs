@@ -5,7 +5,7 @@ use std::sync::Arc;
 use plimsoll_core::{Ask, FaultKind, Loader, Policy, Verb, Verdict, read_for};
 use plimsoll_guests::{compile, world};
 use plimsoll_harness::wait_until;
-use plimsoll_wasm::{EngineConfig, WasmLoader};
+use plimsoll_wasm::{EngineConfig, WasmLoader, module_of};
 
 /// Fails the call if `validate` was not asked before in this instance, or was.
 const TRAPS_UNLESS_PRIMED: &str = "(if (i32.eqz (global.get $validated)) (then unreachable))";
@@ -41,7 +41,7 @@ fn module_with(fields: &str, validate: &str, filter: &str) -> Vec<u8> {
 }
 
 fn policy(loader: &WasmLoader, validate: &str, filter: &str) -> Arc<dyn Policy> {
-    loader.load(&module(validate, filter)).unwrap()
+    loader.load("", &module_of(&module(validate, filter))).unwrap()
 }
 
 /// A question of a policy with these settings: those of a policy are one text for all its calls.
@@ -174,8 +174,8 @@ fn a_validate_that_never_ends_is_given_up_and_its_calls_go_on() {
 /// A loaded policy, pre-initialised with settings.
 fn preinitialized(loader: &WasmLoader, validate: &str, filter: &str, settings: &Arc<str>) -> Arc<dyn Policy> {
     let module = module(validate, filter);
-    let policy = loader.load(&module).unwrap();
-    loader.preinitialize_now(&module, settings).unwrap();
+    let policy = loader.load("", &module_of(&module)).unwrap();
+    loader.preinitialize_now(&module_of(&module), settings).unwrap();
     policy
 }
 
@@ -231,8 +231,8 @@ fn a_module_whose_validate_does_more_than_read_settings_is_not_pre_initialised()
     let endless = "(loop $l (br $l))";
     for body in UNFIT.into_iter().chain([endless]) {
         let (loader, settings, module) = (world::loader(), settings("{}"), module(body, TRAPS_IF_PRIMED));
-        let policy = loader.load(&module).unwrap();
-        let error = loader.preinitialize_now(&module, &settings).unwrap_err();
+        let policy = loader.load("", &module_of(&module)).unwrap();
+        let error = loader.preinitialize_now(&module_of(&module), &settings).unwrap_err();
         assert!(error.to_string().contains("cannot be pre-initialised"), "{body}: {error}");
         assert_eq!(policy.filter(&ask(&settings), &[0]).unwrap(), [Verdict::Fits]);
     }
@@ -242,12 +242,12 @@ fn a_module_whose_validate_does_more_than_read_settings_is_not_pre_initialised()
 #[test]
 fn what_was_made_for_a_policy_goes_with_its_settings() {
     let (loader, module) = (world::loader(), module("(drop (memory.grow (i32.const 15)))", ""));
-    let policy = loader.load(&module).unwrap();
+    let policy = loader.load("", &module_of(&module)).unwrap();
     wait_for_spares(&loader, 1);
     let plain = loader.shares().bytes;
     let mut all: Vec<_> = (0..4).map(|at| settings(&at.to_string())).collect();
     for settings in &all {
-        loader.preinitialize_now(&module, settings).unwrap();
+        loader.preinitialize_now(&module_of(&module), settings).unwrap();
     }
     assert_eq!(loader.preinitialized(), 4);
     for (at, settings) in (2..).zip(&all) {
@@ -267,10 +267,10 @@ fn the_memory_that_instances_begin_with_counts_as_that_of_guests() {
     const PAGES: usize = 100;
     let (loader, settings) = (world::loader(), settings("{}"));
     let module = module(&format!("(drop (memory.grow (i32.const {})))", PAGES - 1), "");
-    let _policy = loader.load(&module).unwrap();
+    let _policy = loader.load("", &module_of(&module)).unwrap();
     wait_for_spares(&loader, 1);
     let before = loader.shares().bytes;
-    loader.preinitialize_now(&module, &settings).unwrap();
+    loader.preinitialize_now(&module_of(&module), &settings).unwrap();
     let more = loader.shares().bytes - before;
     assert!(more >= PAGES << 16, "{more} bytes");
 }
@@ -279,17 +279,17 @@ fn the_memory_that_instances_begin_with_counts_as_that_of_guests() {
 fn a_module_that_is_not_pre_initialised_says_why() {
     let module = module("", "");
     let loader = WasmLoader::new(EngineConfig { guest_memory: 128 << 10, ..EngineConfig::in_process() }).unwrap();
-    let _policy = loader.load(&module).unwrap();
-    let error = loader.preinitialize_now(&module, &settings("{}")).unwrap_err();
+    let _policy = loader.load("", &module_of(&module)).unwrap();
+    let error = loader.preinitialize_now(&module_of(&module), &settings("{}")).unwrap_err();
     assert!(error.to_string().contains("too little of the memory of all guests is free"), "{error}");
 
     let loader = world::loader();
-    let policy = loader.load(&module).unwrap();
+    let policy = loader.load("", &module_of(&module)).unwrap();
     let all: Vec<_> = (0..64).map(|at| settings(&at.to_string())).collect();
     for settings in &all {
         policy.filter(&ask(settings), &[0]).unwrap();
     }
-    let error = loader.preinitialize_now(&module, &settings("{}")).unwrap_err();
+    let error = loader.preinitialize_now(&module_of(&module), &settings("{}")).unwrap_err();
     assert!(error.to_string().contains("too many policies have this module"), "{error}");
 }
 
@@ -313,11 +313,11 @@ fn a_module_with_state_outside_of_memories_and_numbers_is_not_pre_initialised() 
         ("(data $text \"x\")", "(data.drop $text)", ""),
     ] {
         let (loader, settings, module) = (world::loader(), settings("{}"), module_with(fields, validate, filter));
-        let _policy = loader.load(&module).unwrap();
-        let error = loader.preinitialize_now(&module, &settings).unwrap_err();
+        let _policy = loader.load("", &module_of(&module)).unwrap();
+        let error = loader.preinitialize_now(&module_of(&module), &settings).unwrap_err();
         assert!(error.to_string().contains("unsupported"), "{validate}: {error}");
     }
     let (loader, settings, module) = (world::loader(), settings("{}"), module_with(table, calls, calls));
-    let _policy = loader.load(&module).unwrap();
-    loader.preinitialize_now(&module, &settings).unwrap();
+    let _policy = loader.load("", &module_of(&module)).unwrap();
+    loader.preinitialize_now(&module_of(&module), &settings).unwrap();
 }

@@ -9,7 +9,7 @@ use std::{
 use plimsoll_core::{Ask, Fault, FaultKind, Limits, Loader, Policy, Verdict};
 use plimsoll_guests::{compile, hostile, world, zone};
 use plimsoll_harness::wait_until;
-use plimsoll_wasm::{EngineConfig, WasmLoader};
+use plimsoll_wasm::{EngineConfig, WasmLoader, module_of};
 
 /// A policy with these declarations and this `filter`, which is to leave its answer at 64: all fits.
 fn policy(loader: &WasmLoader, declarations: &str, body: &str) -> Arc<dyn Policy> {
@@ -22,7 +22,7 @@ fn policy(loader: &WasmLoader, declarations: &str, body: &str) -> Arc<dyn Policy
             {body}
             (i32.const 64)))"#
     );
-    loader.load(&compile("spare", &wat)).unwrap()
+    loader.load("", &module_of(&compile("spare", &wat))).unwrap()
 }
 
 fn ask(nodes: u32) -> Ask {
@@ -108,7 +108,7 @@ fn a_start_that_fails_fails_in_each_call_as_before() {
     let loader = world::loader();
     let load = |name: &str| {
         let guest = hostile().iter().find(|guest| guest.name == name).unwrap();
-        loader.load(&guest.bytes).unwrap()
+        loader.load("", &module_of(&guest.bytes)).unwrap()
     };
     let [traps, loops, grows] = ["trap_in_start", "endless_loop_in_start", "memory_at_start"].map(load);
     wait_until_all_were_tried(&loader);
@@ -177,7 +177,7 @@ fn a_call_with_less_memory_than_a_spare_took_fails_as_it_starts() {
 #[test]
 fn a_policy_that_is_dropped_leaves_no_spare() {
     let loader = world::loader();
-    let policies = [policy(&loader, "", ""), loader.load(&zone()).unwrap()];
+    let policies = [policy(&loader, "", ""), loader.load("", &module_of(&zone())).unwrap()];
     wait_for_spares(&loader, 2);
     drop(policies);
     wait_for_spares(&loader, 0);
@@ -196,7 +196,7 @@ fn a_loader_ends_whatever_is_being_made() {
 #[test]
 fn spares_are_taken_by_many_threads_at_once() {
     let loader = WasmLoader::new(EngineConfig { max_calls: 2, ..EngineConfig::in_process() }).unwrap();
-    let policies = [policy(&loader, "", ""), loader.load(&zone()).unwrap()];
+    let policies = [policy(&loader, "", ""), loader.load("", &module_of(&zone())).unwrap()];
     thread::scope(|scope| {
         for at in 0..8 {
             let policy = &policies[at % 2];

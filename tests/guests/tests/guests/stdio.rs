@@ -13,6 +13,7 @@ use plimsoll_guests::{
     toolchains::{c_program, go_program},
     world,
 };
+use plimsoll_wasm::module_of;
 use serde_json::json;
 
 use crate::log::logged_about;
@@ -33,7 +34,7 @@ fn says() -> Option<Arc<dyn Policy>> {
     static POLICY: OnceLock<Arc<dyn Policy>> = OnceLock::new();
     // Asked for by each test, so that each is reported as skipped if there is none.
     let module = c_program()?;
-    Some(Arc::clone(POLICY.get_or_init(|| world::loader().load(&module).unwrap())))
+    Some(Arc::clone(POLICY.get_or_init(|| world::loader().load("", &module_of(&module)).unwrap())))
 }
 
 fn filter(policy: &dyn Policy, ask: &Ask) -> Result<Vec<Verdict>, Fault> {
@@ -260,7 +261,7 @@ fn zones(pod: &str) -> Ask {
 #[test]
 fn a_program_in_go_needs_nothing_but_its_json_package() {
     let Some(module) = go_program("go-stdio") else { return };
-    let policy = world::loader().load(&module).unwrap();
+    let policy = world::loader().load("", &module_of(&module)).unwrap();
     let ask = zones(r#"{"metadata":{"name":"p","labels":{"team":"a"}}}"#);
     let rejected = || Verdict::Unschedulable("node is not in the zone of team a".into());
     let expected = [Verdict::Fits, rejected(), Verdict::Fits, rejected()];
@@ -271,7 +272,7 @@ fn a_program_in_go_needs_nothing_but_its_json_package() {
 #[test]
 fn the_logic_of_an_extender_with_the_types_of_kube_scheduler_is_a_policy_unchanged() {
     let Some(module) = go_program("go-stdio-k8s") else { return };
-    let policy = world::loader().load(&module).unwrap();
+    let policy = world::loader().load("", &module_of(&module)).unwrap();
     let ask = zones(r#"{"metadata":{"name":"p","labels":{"zone":"b"}}}"#);
     let rejected = || Verdict::Unschedulable("node is not in the zone of the pod".into());
     assert_eq!(filter(policy.as_ref(), &ask).unwrap(), [rejected(), Verdict::Fits, rejected(), Verdict::Fits]);

@@ -2,11 +2,12 @@
 
 use plimsoll_core::{Fault, Loader, Verb};
 use plimsoll_guests::{compile, wasi, world};
+use plimsoll_wasm::module_of;
 
 use crate::log::logged_by;
 
 fn scores() -> Result<Vec<u32>, Fault> {
-    let policy = world::loader().load(&wasi()).unwrap();
+    let policy = world::loader().load("", &module_of(&wasi())).unwrap();
     policy.score(&world::patient(world::ask(world::view(&world::cluster(world::NODES)))), &[0, 1, 2, 3])
 }
 
@@ -30,7 +31,7 @@ fn what_a_component_prints_is_logged() {
 
 #[test]
 fn each_import_of_wasi_is_listed_with_what_it_gets() {
-    let found = world::loader().inspect(&wasi()).unwrap();
+    let found = world::loader().inspect("", &module_of(&wasi())).unwrap();
     assert_eq!(found.verbs.iter().collect::<Vec<_>>(), [Verb::Score]);
     assert!(found.imports.is_empty(), "{:?}", found.imports);
     let gets = |interface: &str| found.wasi.iter().find(|wasi| wasi.interface() == interface).unwrap();
@@ -65,7 +66,7 @@ fn one_interface_may_be_imported_in_several_versions() {
         version("0.2.0", 1),
         version("0.2.12", 2)
     );
-    let policy = world::loader().load(&compile("versions", &text)).unwrap();
+    let policy = world::loader().load("", &module_of(&compile("versions", &text))).unwrap();
     let ask = world::ask(world::view(&world::cluster(1)));
     assert_eq!(policy.score(&ask, &[0]).unwrap(), [7]);
 }
@@ -80,7 +81,7 @@ fn only_wasi_gets_functions_that_nobody_has_written() {
         (func $score (param "node" u32) (result u32) (canon lift (core func $i "score")))
         (instance $verb (export "score" (func $score)))
         (export "plimsoll:policy/score@0.1.0" (instance $verb)))"#;
-    let Err(error) = world::loader().load(&compile("favourite", text)) else { panic!("it was loaded") };
+    let Err(error) = world::loader().load("", &module_of(&compile("favourite", text))) else { panic!("it was loaded") };
     let error = error.to_string();
     assert!(error.contains("plimsoll:policy/nodes@0.1.0") && !error.contains("wasi:"), "{error}");
 }
@@ -99,7 +100,9 @@ fn more_resources_than_wasi_has_are_refused() {
                  (export "plimsoll:policy/score@0.1.0" (instance $verb)))"#
         )
     };
-    assert!(world::loader().load(&compile("most", &imports(1_000))).is_ok());
-    let Err(error) = world::loader().load(&compile("more", &imports(1_001))) else { panic!("it was loaded") };
+    assert!(world::loader().load("", &module_of(&compile("most", &imports(1_000)))).is_ok());
+    let Err(error) = world::loader().load("", &module_of(&compile("more", &imports(1_001)))) else {
+        panic!("it was loaded")
+    };
     assert!(error.to_string().contains("more than 1000 resources"), "{error}");
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fs, sync::Arc, time::Instant};
 use plimsoll_conformance::{Outcome, cases};
 use plimsoll_core::{Ask, BindAnswer, Fault, Loader as _, NodeSource, Policy, Preemption, Verb, Verbs, Verdict};
 use plimsoll_harness::workspace;
-use plimsoll_wasm::{EngineConfig, WasmLoader};
+use plimsoll_wasm::{EngineConfig, WasmLoader, module_of};
 
 use super::languages::{ASSEMBLYSCRIPT, C, Compiled, GO, PYTHON, RUST, TYPESCRIPT, native};
 
@@ -72,7 +72,7 @@ fn assemblyscript_passes_every_case() {
 fn passes_when_preinitialized(language: &Compiled, step: usize) {
     let Some(module) = language.module() else { return };
     let loader = WasmLoader::new(EngineConfig::in_process()).unwrap();
-    let policy = loader.load(module).unwrap();
+    let policy = loader.load("", &module_of(module)).unwrap();
     passes(&PreinitializedPolicy { module, loader, policy }, step);
 }
 
@@ -97,7 +97,7 @@ impl PreinitializedPolicy<'_> {
     fn prepared(&self, ask: &Ask) -> (&dyn Policy, Ask) {
         let started = Instant::now();
         // Where the settings are refused, or `validate` fails, the call says so.
-        let _ = self.loader.preinitialize_now(self.module, ask.view.settings());
+        let _ = self.loader.preinitialize_now(&module_of(self.module), ask.view.settings());
         let mut ask = ask.clone();
         ask.limits.deadline += started.elapsed();
         (&*self.policy, ask)

@@ -35,7 +35,7 @@ impl ClusterStore {
     /// After that moment no write of this bind can arrive any more: a list or a read that begins later shows
     /// its outcome. A `pod` is the pod as it was read, with its node.
     pub(crate) fn settle_at(&mut self, id: &ReservationId, pod: Option<Arc<Pod>>, settled: Instant) {
-        let Some(reserved) = self.reserved.get_mut(&id.uid).filter(|own| own.number == id.number) else {
+        let Some(reserved) = self.reserved.get_mut(&id.uid).filter(|reserved| reserved.number == id.number) else {
             return;
         };
         reserved.settled = Some(settled);
@@ -48,16 +48,16 @@ impl ClusterStore {
 
     /// The pod was not bound by the bind with this reservation, and will not be.
     pub(crate) fn release(&mut self, id: &ReservationId) {
-        if self.reserved.get(&id.uid).is_some_and(|own| own.number == id.number) {
+        if self.reserved.get(&id.uid).is_some_and(|reserved| reserved.number == id.number) {
             self.end_reservation(&id.uid);
         }
     }
 
     /// The pod was read by a request that `began` then: this shows the outcome of a bind that was settled before.
     pub(crate) fn observe(&mut self, pod: &Pod, began: Instant) {
-        let own = self.reserved.get(pod.uid());
-        let Some(own) = own.filter(|own| own.settled.is_some_and(|settled| settled <= began)) else { return };
-        let id = ReservationId::new(pod.uid(), own.number);
+        let reserved = self.reserved.get(pod.uid());
+        let Some(reserved) = reserved.filter(|reserved| reserved.is_settled_before(began)) else { return };
+        let id = ReservationId::new(pod.uid(), reserved.number);
         match pod.node() {
             Some(node) => {
                 let placed = Arc::new(pod.placed_on(node, &BTreeMap::new(), &BTreeMap::new()));

@@ -16,8 +16,18 @@ pub struct ReservationId {
 pub(super) struct ReservedPod {
     pub(super) number: u64,
     pub(super) pod: Arc<Pod>,
-    /// Reads that began then or later, and lists that began later, show its outcome; `None` while its bind is under way.
+    /// Reads and lists that began later show its outcome; `None` while its bind is in progress.
     pub(super) settled: Option<Instant>,
+}
+
+// === impl ReservedPod ===
+
+impl ReservedPod {
+    /// Whether a read or a list that `began` then shows the outcome of the bind. One that began at the very moment may have
+    /// been sent before it: the clock has steps.
+    pub(super) fn is_settled_before(&self, began: Instant) -> bool {
+        self.settled.is_some_and(|settled| settled < began)
+    }
 }
 
 // === impl ReservationId ===

@@ -293,10 +293,12 @@ fn a_later_read_tells_what_became_of_a_bind_that_nobody_knew_of() {
         store.observe(&read, start + seconds(5));
         store.settle_at(&id, None, start + seconds(10));
         // It was under way, or may have been, when those reads began.
-        store.observe(&read, start + seconds(9));
-        store.publish();
-        assert_eq!(placed(store.published(), "n1"), ["u3"]);
-        store.observe(&read, start + seconds(10));
+        for began in [9, 10] {
+            store.observe(&read, start + seconds(began));
+            store.publish();
+            assert_eq!(placed(store.published(), "n1"), ["u3"]);
+        }
+        store.observe(&read, start + seconds(11));
         store.publish();
         let shown = (placed(store.published(), "n1"), placed(store.published(), "n2"));
         assert_eq!((shown.0.iter().map(|uid| &**uid).collect(), shown.1.iter().map(|uid| &**uid).collect()), expected);

@@ -15,7 +15,7 @@ impl RunReport {
     pub(in super::super) fn as_text(&self, most_rows: usize, binds: &Binds<'_>) -> String {
         let mut text = String::new();
         push_line(&mut text, format_args!("pod {}", self.pod));
-        // The table has lines of its own; its cells were escaped one by one.
+        // The table has line breaks; its cells were escaped one by one.
         text.push('\n');
         text += &self.table(most_rows).to_string();
         text.push('\n');

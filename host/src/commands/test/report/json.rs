@@ -6,7 +6,7 @@ use plimsoll_cases::Explained;
 use serde_json::{Value, json};
 
 use super::{CaseOutcome, CaseReport, PolicyReport, Skipped, TestReport};
-use crate::render::explanation;
+use crate::{render::explanation, text::micros};
 
 // === impl TestReport ===
 
@@ -62,7 +62,7 @@ impl CaseReport {
             "file": shown(&self.file),
             "description": self.description,
             "passed": self.outcome.is_passed(),
-            "microseconds": self.took.as_secs_f64() * 1e6,
+            "microseconds": micros(self.took),
             "differences": [],
             "error": null,
         });

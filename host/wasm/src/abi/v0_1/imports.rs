@@ -52,7 +52,7 @@ fn host(host: &mut LinkerInstance<'_, StoreData>) -> Result<()> {
     })
 }
 
-/// The imports of the preview 1 adapters of lifted modules.
+/// The imports of the preview 1 adapters of core modules.
 fn adapter(adapter: &mut LinkerInstance<'_, StoreData>) -> Result<()> {
     adapter.func_wrap("write", |mut store, (fd, bytes): (u32, WasmList<u8>)| wasi::write(&mut store, fd, &bytes))?;
     adapter.func_wrap("read", |mut store, (most,): (u32,)| {

@@ -14,7 +14,7 @@ pub(super) enum Part {
     Reasons(AnswerList),
     Name(AnswerList),
     Reason(AnswerList),
-    /// The program's own error.
+    /// The program's error.
     Error,
     Priorities,
     Priority,

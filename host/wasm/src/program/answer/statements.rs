@@ -2,19 +2,18 @@
 
 use std::{collections::HashMap, sync::Arc, time::Instant};
 
-use plimsoll_core::{DistinctReasons, Fault, FaultKind, MAX_REASON_BYTES, MAX_SCORE, Verdict, View, excerpt};
+use plimsoll_core::{DistinctReasons, Fault, FaultKind, MAX_SCORE, Verdict, View, excerpt};
 use serde::de::Error;
 
 use super::{
     fault::{output_fault, shown},
     parts::AnswerList,
 };
-use crate::stop::reason_too_long;
 
 /// The highest score of an extender; the scores of policies go up to [`MAX_SCORE`].
 const MAX_EXTENDER_SCORE: u32 = 10;
 
-/// Maximum bytes of the program's own error that a message quotes.
+/// Maximum bytes of the program's error that a message quotes.
 const QUOTED_ERROR: usize = 400;
 
 /// Values of JSON between two checks of the clock: a value has at most [`MAX_TOKEN`](super::scan::MAX_TOKEN) bytes beside
@@ -121,9 +120,6 @@ impl<'v> Statements<'v> {
 
     /// The reason for the node that was named last.
     pub(super) fn reason(&mut self, list: AnswerList, reason: &str) -> Result<(), Fault> {
-        if reason.len() > MAX_REASON_BYTES {
-            return Err(output_fault(&reason_too_long(reason.len()).to_string()));
-        }
         if let Some(node) = self.latest {
             let reason = self.reasons.keep(reason).map_err(|breach| output_fault(&breach))?;
             let about = &mut self.nodes[node];
@@ -150,7 +146,7 @@ impl<'v> Statements<'v> {
         Ok(())
     }
 
-    /// The program's own error; an empty one is none.
+    /// The program's error; an empty one is none.
     pub(super) fn error(error: &str) -> Result<(), Fault> {
         if error.is_empty() {
             return Ok(());

@@ -75,7 +75,7 @@ fn of_things(interface: &Interface) -> anyhow::Result<Option<CoreRead>> {
     }))
 }
 
-/// A read of its own.
+/// A separate read.
 fn of_function(interface: &Interface, function: &Function) -> anyhow::Result<CoreRead> {
     let variant = || Variant::of_interface(interface, function);
     let attribute = match function.cached {

@@ -185,7 +185,7 @@ impl Both {
             if node == 4 { super::pod(&format!("p{pod}"), &format!("u{pod}"), "", "0") } else { mk_pod(pod, node, 0) };
         self.store.observe(&json, self.at(began));
         let Some(place) = self.model.reserved.get_mut(&pod) else { return };
-        if place.settled.is_some_and(|settled| settled <= began) {
+        if place.settled.is_some_and(|settled| settled < began) {
             if node == 4 {
                 self.model.reserved.remove(&pod);
             } else {

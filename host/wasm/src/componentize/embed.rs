@@ -15,5 +15,5 @@ pub(super) fn embed(module: &mut Vec<u8>, wit: &str, world: &str) -> Result<(), 
 
 /// Formats the whole error chain: its last cause names the change that the author must make.
 pub(super) fn refused(error: &dyn std::fmt::Display) -> RefusedError {
-    RefusedError::Lift(format!("{error:#}"))
+    RefusedError::Componentize(format!("{error:#}"))
 }

@@ -1,4 +1,4 @@
-//! WASI preview 1 for lifted modules: a deterministic environment that never changes.
+//! WASI preview 1 for core modules: a deterministic environment that never changes.
 
 use std::sync::OnceLock;
 
@@ -11,7 +11,7 @@ pub(super) const PACKAGE: &str = "plimsoll:adapter/";
 /// The functions of both adapters.
 const SHARED: &str = include_str!("adapter.wat");
 
-/// The adapter's own imports and exports. They are not part of the contract: a policy cannot import them by name.
+/// The adapter's imports and exports. They are not part of the contract: a policy cannot import them by name.
 const WORLDS: &str = "
 package plimsoll:adapter@0.1.0;
 interface host {
@@ -58,7 +58,7 @@ impl Adapter {
             return Ok(module);
         }
         let text = format!("(module\n{}\n{SHARED})", self.source);
-        let mut module = wat::parse_str(text).map_err(|error| RefusedError::Lift(error.to_string()))?;
+        let mut module = wat::parse_str(text).map_err(|error| RefusedError::Componentize(error.to_string()))?;
         embed(&mut module, WORLDS, self.world)?;
         Ok(self.module.get_or_init(|| module))
     }

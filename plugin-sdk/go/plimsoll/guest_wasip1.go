@@ -9,7 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/plimsoll/plimsoll/plugin-sdk/go/internal/abi"
-	"github.com/plimsoll/plimsoll/plugin-sdk/go/internal/call"
+	"github.com/plimsoll/plimsoll/plugin-sdk/go/internal/guest"
 	"github.com/plimsoll/plimsoll/plugin-sdk/go/internal/settings"
 )
 
@@ -33,20 +33,20 @@ type (
 var isReady bool
 
 func init() {
-	call.AnswerFilter = func(node uint32) unsafe.Pointer {
+	guest.AnswerFilter = func(node uint32) unsafe.Pointer {
 		defer endAsFault()
 		verdict := policy().(filterer).Filter(Pod{}, Node{node: node})
 		return abi.Text(verdict.tag, verdict.reason)
 	}
-	call.AnswerScore = func(node uint32) uint32 {
+	guest.AnswerScore = func(node uint32) uint32 {
 		defer endAsFault()
 		return policy().(scorer).Score(Pod{}, Node{node: node})
 	}
-	call.AnswerRank = func() unsafe.Pointer {
+	guest.AnswerRank = func() unsafe.Pointer {
 		defer endAsFault()
 		return abi.List(policy().(ranker).Rank(Pod{}, Nodes{}))
 	}
-	call.AnswerPreempt = func(candidate uint32) unsafe.Pointer {
+	guest.AnswerPreempt = func(candidate uint32) unsafe.Pointer {
 		defer endAsFault()
 		switch decision := policy().(preempter).Preempt(Pod{}, Candidate{candidate: candidate}); decision.tag {
 		case replace:
@@ -60,7 +60,7 @@ func init() {
 //go:wasmexport plimsoll:policy/validate@0.1.0#validate
 func validate() unsafe.Pointer {
 	defer endAsFault()
-	if err := checked(call.Policy()); err != nil {
+	if err := checked(guest.Policy()); err != nil {
 		return abi.Text(1, err.Error())
 	}
 	return abi.Tagged(0)
@@ -76,13 +76,13 @@ func checked(own any) error {
 		name string
 		has  bool
 	}{
-		{call.Filter, is[filterer](own)},
-		{call.Score, is[scorer](own)},
-		{call.Rank, is[ranker](own)},
-		{call.Preempt, is[preempter](own)},
-		{call.Bind, is[binder](own)},
+		{guest.Filter, is[filterer](own)},
+		{guest.Score, is[scorer](own)},
+		{guest.Rank, is[ranker](own)},
+		{guest.Preempt, is[preempter](own)},
+		{guest.Bind, is[binder](own)},
 	} {
-		if verb.has && !call.IsExported(verb.name) {
+		if verb.has && !guest.IsExported(verb.name) {
 			return fmt.Errorf("%s has the verb %s, and %[2]s.Export is not called", reflect.TypeOf(own).Elem().Name(), verb.name)
 		}
 	}
@@ -106,7 +106,7 @@ func ready(own any) error {
 
 // policy is the policy of this instance, with its settings.
 func policy() any {
-	own := call.Policy()
+	own := guest.Policy()
 	if err := ready(own); err != nil {
 		importHostPanic("settings refused: " + err.Error())
 	}
@@ -129,7 +129,7 @@ func endAsFault() {
 	importHostPanic(fmt.Sprint(cause) + place)
 }
 
-// stackOf is the policy's own part of a stack, one line for each frame: without what is above the panic, and without
+// stackOf is the policy's part of a stack, one line for each frame: without what is above the panic, and without
 // the SDK's function that called the policy.
 func stackOf(stack string) string {
 	if _, below, ok := strings.Cut(stack, "\npanic("); ok {

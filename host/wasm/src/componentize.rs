@@ -1,7 +1,7 @@
-//! Lifts a core module with canonical import and export names to a component.
+//! Makes a component from a core module with canonical import and export names.
 //!
 //! So an author only needs a language's compiler: `plimsoll:policy/filter@0.1.0#filter` is an export like any other.
-//! WASI preview 1, which many language runtimes import, is implemented by a frozen adapter (`lift/adapter.wat`).
+//! WASI preview 1, which many language runtimes import, is implemented by a frozen adapter (`componentize/adapter.wat`).
 //! A command of preview 1, which exports `_start` and no verb, becomes a component that runs it as a program.
 
 mod adapter;
@@ -22,8 +22,8 @@ use crate::{
     wasi::PREVIEW1,
 };
 
-/// Part of the cache key: raise it whenever lifting produces a different component.
-pub(crate) const LIFT_VERSION: u32 = 2;
+/// Part of the cache key: raise it whenever a core module becomes a different component.
+pub(crate) const COMPONENTIZE_VERSION: u32 = 2;
 
 /// The export of a command of preview 1 that runs it.
 const START: &str = "_start";
@@ -35,22 +35,22 @@ const COMPONENT: &[u8] = &[0x0d, 0, 1, 0];
 /// The kind of a file, detected from its first eight bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ModuleKind {
-    /// To be lifted.
+    /// To be made a component.
     CoreModule,
     /// To be taken as it is.
     Component,
 }
 
-/// The result of scanning a core module for lifting.
+/// The result of a scan of a core module.
 #[derive(Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own about the module")]
+#[expect(clippy::struct_excessive_bools, reason = "each is another fact about the module")]
 struct ModuleScan {
     /// The interfaces of its verbs.
     verbs: BTreeSet<&'static str>,
     needs_wasi: bool,
     /// Whether it exports the start of a program.
     has_start: bool,
-    /// Whether it contains its own world, as modules made with wit-bindgen do.
+    /// Whether it contains a world, as modules made with wit-bindgen do.
     has_world: bool,
     data_segments: u32,
     /// Whether instructions may refer to data segments.
@@ -81,10 +81,10 @@ pub(crate) fn kind(module: &[u8]) -> Result<ModuleKind, RefusedError> {
 ///
 /// # Errors
 /// Says what is wrong with the module and what was expected.
-pub(crate) fn lift(module: &[u8]) -> Result<Vec<u8>, RefusedError> {
+pub(crate) fn componentize(module: &[u8]) -> Result<Vec<u8>, RefusedError> {
     let scan = ModuleScan::of(module)?;
-    lift_scanned(module, &scan).map_err(|error| match (error, foreign_imports(module)) {
-        // Its own world decides what it may import.
+    componentize_scanned(module, &scan).map_err(|error| match (error, foreign_imports(module)) {
+        // Its world decides what it may import.
         (error, foreign) if scan.has_world || foreign.is_empty() => error,
         // A library of another project, or a policy whose exports are missing: imports are not its first problem.
         (RefusedError::NoVerb, foreign) => RefusedError::NoVerbAndImports(foreign),
@@ -92,7 +92,7 @@ pub(crate) fn lift(module: &[u8]) -> Result<Vec<u8>, RefusedError> {
     })
 }
 
-fn lift_scanned(module: &[u8], scan: &ModuleScan) -> Result<Vec<u8>, RefusedError> {
+fn componentize_scanned(module: &[u8], scan: &ModuleScan) -> Result<Vec<u8>, RefusedError> {
     let is_program = scan.is_program();
     if scan.verbs.is_empty() && !scan.has_world && !is_program {
         return Err(RefusedError::NoVerb);
@@ -101,7 +101,7 @@ fn lift_scanned(module: &[u8], scan: &ModuleScan) -> Result<Vec<u8>, RefusedErro
     let mut module = if many_segments { coalesce::coalesce(module)? } else { module.to_vec() };
     if !scan.has_world && !is_program {
         let exports = scan.verbs.iter().map(|verb| format!("export {verb};")).collect::<Vec<_>>().join(" ");
-        embed(&mut module, &format!("{WIT}\nworld lifted {{ include imports; {exports} }}\n"), "lifted")?;
+        embed(&mut module, &format!("{WIT}\nworld componentized {{ include imports; {exports} }}\n"), "componentized")?;
     }
     let adapter = if is_program { &adapter::COMMAND } else { &adapter::REACTOR };
     encode(&module, scan.needs_wasi.then_some(adapter))
@@ -136,7 +136,7 @@ impl ModuleScan {
                 Payload::ImportSection(imports) => {
                     for import in imports.into_imports() {
                         let import = import.map_err(|error| invalid(&error))?;
-                        // Only the adapter may import this; a module with its own world could name it, too.
+                        // Only the adapter may import this; a module with a world could name it, too.
                         if import.module.contains(adapter::PACKAGE) {
                             return Err(RefusedError::Import(vec![import.module.to_owned()]));
                         }
@@ -199,7 +199,7 @@ mod tests {
             let export = format!(r#"(func (export "plimsoll:policy/{interface}@0.1.0#{verb}") {shape} i32.const 0)"#);
             let mut module = wat::parse_str(format!(r#"(module (memory (export "memory") 1) {export})"#)).unwrap();
             embed(&mut module, WIT, &format!("{verb}-policy")).unwrap();
-            let component = lift(&module).unwrap();
+            let component = componentize(&module).unwrap();
             assert_eq!(kind(&component).unwrap(), ModuleKind::Component, "{verb}");
         }
     }
@@ -209,12 +209,13 @@ mod tests {
         let text = r#"(module (import "env" "abort" (func)) (import "env" "Date.now" (func (result f64)))
             (import "plimsoll:policy/nodes@0.1.0" "unschedulable" (func (param i32) (result i32))) (memory (export "memory") 1)
             (func (export "plimsoll:policy/score@0.1.0#score") (param i32) (result i32) i32.const 0))"#;
-        let error = lift(&wat::parse_str(text).unwrap()).unwrap_err().to_string();
+        let error = componentize(&wat::parse_str(text).unwrap()).unwrap_err().to_string();
         assert!(error.starts_with("it imports env.abort, env.Date.now; a policy may import"), "{error}");
-        let error = lift(&wat::parse_str(text.replace("\"env\"", "\"a:b/c\"")).unwrap()).unwrap_err().to_string();
+        let error =
+            componentize(&wat::parse_str(text.replace("\"env\"", "\"a:b/c\"")).unwrap()).unwrap_err().to_string();
         assert!(error.starts_with("the core module cannot be made a component: "), "{error}");
         let library = text.replace("plimsoll:policy/score@0.1.0#score", "score");
-        let error = lift(&wat::parse_str(library).unwrap()).unwrap_err().to_string();
+        let error = componentize(&wat::parse_str(library).unwrap()).unwrap_err().to_string();
         assert!(error.starts_with("it exports no verb; expected at least one of "), "{error}");
         assert!(error.ends_with("; and it imports env.abort, env.Date.now, which a policy cannot"), "{error}");
     }
@@ -233,7 +234,7 @@ mod tests {
             );
             let mut module = wat::parse_str(text).unwrap();
             embed(&mut module, world, "mine").unwrap();
-            let error = lift(&module).unwrap_err().to_string();
+            let error = componentize(&module).unwrap_err().to_string();
             assert!(error.starts_with(&format!("it imports {import}; a policy may import")), "{error}");
         }
     }
@@ -247,7 +248,7 @@ mod tests {
         let text = r#"(module (memory (export "memory") 1) (func (export "plimsoll:adapter/program@0.1.0#run")))"#;
         let mut module = wat::parse_str(text).unwrap();
         embed(&mut module, world, "mine").unwrap();
-        let error = lift(&module).unwrap_err().to_string();
+        let error = componentize(&module).unwrap_err().to_string();
         assert!(error.starts_with("it exports plimsoll:adapter/program@0.1.0#run, which is no verb"), "{error}");
     }
 

@@ -17,7 +17,7 @@ const MIN_OUTPUT: usize = 1 << 20;
 /// Bytes of memory that a standard output gets at once, at least.
 const OUTPUT_STEP: usize = 64 << 10;
 
-/// Bytes of one word of the verb; see `lift/command.wat`.
+/// Bytes of one word of the verb; see `componentize/command.wat`.
 const WORD: usize = size_of::<u64>();
 
 /// The standard input and output of one call.

@@ -1,6 +1,6 @@
-// Package call joins the packages of the verbs with package plimsoll: a verb's package notes the policy and has the
+// Package guest joins the packages of the verbs with package plimsoll: a verb's package notes the policy and has the
 // export, and package plimsoll has the types and makes the call.
-package call
+package guest
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package call
+package guest
 
 import (
 	"strings"
@@ -20,7 +20,7 @@ func TestAModuleHasOnePolicyAndThatIsAPointer(t *testing.T) {
 	if Policy() != any(policy) || !IsExported(Score) || IsExported(Bind) {
 		t.Error(Policy(), exported)
 	}
-	if text := panicOf(func() { Export(Bind, own{}) }); text != "bind.Export needs a pointer, since the settings are read into the policy: got a call.own" {
+	if text := panicOf(func() { Export(Bind, own{}) }); text != "bind.Export needs a pointer, since the settings are read into the policy: got a guest.own" {
 		t.Error(text)
 	}
 	if text := panicOf(func() { Export(Bind, nil) }); !strings.Contains(text, "needs a pointer") {

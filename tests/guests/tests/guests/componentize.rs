@@ -9,6 +9,7 @@ use plimsoll_guests::{
     toolchains::{c_guest, go_guest},
     world, zone,
 };
+use plimsoll_wasm::module_of;
 
 fn verdicts(policy: &dyn Policy, settings: &str) -> Result<Vec<Verdict>, Fault> {
     let view = world::view(&world::cluster(world::NODES)).with_settings(Arc::from(settings));
@@ -23,8 +24,8 @@ fn expected() -> [Verdict; 4] {
 }
 
 #[test]
-fn a_module_written_by_hand_is_lifted() {
-    let policy = world::loader().load(&zone()).unwrap();
+fn a_module_written_by_hand_becomes_a_component() {
+    let policy = world::loader().load("", &module_of(&zone())).unwrap();
     assert_eq!(verdicts(&*policy, "null").unwrap(), expected());
 }
 
@@ -33,7 +34,7 @@ fn a_module_written_by_hand_is_lifted() {
 #[test]
 fn a_module_from_before_the_contract_was_extended_loads_and_answers() {
     let module = include_bytes!("../../guests/released/everything-before-cluster.wasm");
-    let policy = world::loader().load(module).unwrap();
+    let policy = world::loader().load("", &module_of(module)).unwrap();
     assert_eq!(policy.verbs().iter().collect::<Vec<_>>(), Verb::ALL);
     let reason = |topic: &str| match verdicts(&*policy, &format!(r#"{{"topic":"{topic}"}}"#)).unwrap().remove(0) {
         Verdict::Unschedulable(reason) => reason.to_string(),
@@ -48,7 +49,7 @@ fn a_module_from_before_the_contract_was_extended_loads_and_answers() {
 #[test]
 fn a_module_that_exports_the_older_form_of_bind_loads_and_answers() {
     let module = include_bytes!("../../guests/released/everything-before-binding.wasm");
-    let policy = world::loader().load(module).unwrap();
+    let policy = world::loader().load("", &module_of(module)).unwrap();
     assert_eq!(policy.verbs().iter().collect::<Vec<_>>(), Verb::ALL);
     let view = |annotations: &str| {
         let json = format!(r#"{{"metadata":{{"name":"n","annotations":{annotations}}}}}"#);
@@ -66,14 +67,14 @@ fn a_module_that_exports_the_older_form_of_bind_loads_and_answers() {
 }
 
 #[test]
-fn a_module_in_c_is_lifted() {
+fn a_module_in_c_becomes_a_component() {
     let Some(module) = c_guest() else { return };
-    let policy = world::loader().load(&module).unwrap();
+    let policy = world::loader().load("", &module_of(&module)).unwrap();
     assert_eq!(verdicts(&*policy, "null").unwrap(), expected());
 }
 
 #[test]
-fn a_module_in_go_is_lifted() {
+fn a_module_in_go_becomes_a_component() {
     let Some(policy) = go() else { return };
     for harmless in ["", "recover", "print"] {
         assert_eq!(verdicts(&*policy, &format!(r#"{{"do":"{harmless}"}}"#)).unwrap(), expected(), "{harmless}");
@@ -125,5 +126,5 @@ fn go() -> Option<Arc<dyn Policy>> {
     static POLICY: OnceLock<Arc<dyn Policy>> = OnceLock::new();
     // Asked for by each test, so that each is reported as skipped if there is none.
     let module = go_guest()?;
-    Some(Arc::clone(POLICY.get_or_init(|| world::loader().load(&module).unwrap())))
+    Some(Arc::clone(POLICY.get_or_init(|| world::loader().load("", &module_of(&module)).unwrap())))
 }
