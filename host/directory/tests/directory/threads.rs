@@ -39,6 +39,23 @@ fn many_policies_that_never_load_hold_up_no_other_that_is_in_force() {
 }
 
 #[test]
+fn new_policies_that_never_load_hold_up_no_new_one_of_another_group() {
+    let world = World::new();
+    world.loader.hold("stuck");
+    for number in 0..MANY {
+        world.write(&format!("a/stuck-{number}.wasm"), &good("stuck"));
+    }
+    world.write("b/x.wasm", &good("v1"));
+    let mut watched = world.start(world.config());
+    watched.wait_for_tag("b/x", "v1");
+    world.loader.let_go("stuck");
+    for number in 0..MANY {
+        let id = format!("a/stuck-{number}");
+        watched.wait_for("it is loaded", |roster| member(roster, &id).is_some());
+    }
+}
+
+#[test]
 fn loads_of_one_policy_come_one_after_another_and_the_last_one_counts() {
     let world = World::new();
     world.write("x.wasm", &good("a"));
