@@ -12,6 +12,17 @@ pub struct LoadError {
     transient: bool,
 }
 
+/// A module, and the policy for which it is loaded.
+#[derive(Debug, Clone, Copy)]
+pub struct LoadRequest<'a> {
+    /// The name of the policy, for a report of progress.
+    pub policy: &'a str,
+    /// The bytes of the file.
+    pub module: &'a [u8],
+    /// Whether a version of the policy is in force: its next one is compiled before modules of new policies.
+    pub is_urgent: bool,
+}
+
 /// Turns the bytes of a `.wasm` file into a [`Policy`].
 pub trait Loader: Send + Sync {
     /// Compiles, or takes from its cache, a module.
@@ -20,13 +31,12 @@ pub trait Loader: Send + Sync {
     /// Says what is wrong with the module and what was expected, and whether it is worth another try.
     fn load(&self, module: &[u8]) -> Result<Arc<dyn Policy>, LoadError>;
 
-    /// The same; `name` is the policy's, for a report of progress.
+    /// The same, for a policy.
     ///
     /// # Errors
     /// As for [`Loader::load`].
-    fn load_named(&self, name: &str, module: &[u8]) -> Result<Arc<dyn Policy>, LoadError> {
-        let _ = name;
-        self.load(module)
+    fn load_for(&self, request: LoadRequest<'_>) -> Result<Arc<dyn Policy>, LoadError> {
+        self.load(request.module)
     }
 
     /// Prepares instances of a policy with this module and these settings, in the background: its calls may be faster

@@ -20,8 +20,7 @@ mod module;
 mod nesting;
 mod preinit;
 mod process;
-
-use std::time::Duration;
+mod wait;
 
 use wasmtime::{Engine, component::Component};
 
@@ -30,6 +29,7 @@ pub(crate) use self::{
     error::CompileError,
     job::CompileJob,
     module::{CheckedComponent, check},
+    wait::{CompileWait, Priority, SharedPriority},
 };
 pub use self::{
     config::{ChildConfig, Compiler},
@@ -53,7 +53,8 @@ impl Backend {
         }
     }
 
-    /// The compiled module, and its code to be kept; `progress` is called if it is a large one, and `queued` grows by the time that it waited for others.
+    /// The compiled module, and its code to be kept; `progress` is called if it is a large one, and `wait` takes the time
+    /// that it waited for others.
     ///
     /// # Errors
     /// If the module is invalid, or could not be compiled now.
@@ -63,7 +64,7 @@ impl Backend {
         kind: ModuleKind,
         engine: &Engine,
         progress: &Progress<'_>,
-        queued: &mut Duration,
+        wait: &mut CompileWait,
     ) -> Result<(Component, CompiledCode), CompileError> {
         let code = match self {
             Self::InProcess => {
@@ -71,7 +72,7 @@ impl Backend {
                 let code = CompiledCode::of(&component)?;
                 return Ok((component, code));
             }
-            Self::Child(child) => child.compile(job, progress, queued)?,
+            Self::Child(child) => child.compile(job, progress, wait)?,
         };
         Ok((code.load(engine)?, code))
     }

@@ -16,7 +16,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use plimsoll_core::{LoadError, Loader, Policy};
+use plimsoll_core::{LoadError, LoadRequest, Loader, Policy};
 use plimsoll_system::digest::{hex, parse_sha256, sha256};
 
 pub use self::inspection::Inspection;
@@ -27,7 +27,7 @@ use self::{
 };
 use crate::{
     cache::{CacheKey, ModuleCache},
-    compile::{self, Backend, CheckedComponent, CompileError, CompileJob},
+    compile::{self, Backend, CheckedComponent, CompileError, CompileJob, CompileWait, Priority, SharedPriority},
     engine::{EngineConfig, EngineError, Host},
     guest::GuestModule,
     instance_pool::InstancePool,
@@ -132,7 +132,8 @@ impl WasmLoader {
     pub fn inspect_named(&self, name: &str, module: &[u8]) -> Result<Inspection, LoadError> {
         let started = Instant::now();
         let digest = sha256(module);
-        let (guest, from_cache) = self.0.load_once(name, module, &digest)?;
+        let request = LoadRequest { policy: name, module, is_urgent: false };
+        let (guest, from_cache) = self.0.load_once(request, &digest)?;
         let (imports, mut wasi): (_, Vec<WasiImport>) =
             (guest.imports().to_vec(), guest.wasi().iter().map(|name| WasiImport::of(name)).collect());
         let policy = program::policy_of(guest);
@@ -156,11 +157,11 @@ impl WasmLoader {
 
 impl Loader for WasmLoader {
     fn load(&self, module: &[u8]) -> Result<Arc<dyn Policy>, LoadError> {
-        self.load_named(UNNAMED, module)
+        self.load_for(LoadRequest { policy: UNNAMED, module, is_urgent: false })
     }
 
-    fn load_named(&self, name: &str, module: &[u8]) -> Result<Arc<dyn Policy>, LoadError> {
-        let (guest, _) = self.0.load_once(name, module, &sha256(module))?;
+    fn load_for(&self, request: LoadRequest<'_>) -> Result<Arc<dyn Policy>, LoadError> {
+        let (guest, _) = self.0.load_once(request, &sha256(request.module))?;
         Ok(program::policy_of(guest))
     }
 
@@ -183,15 +184,21 @@ impl fmt::Debug for WasmLoader {
 
 impl Inner {
     /// Loads a module, or waits for a concurrent load of the same module (single flight).
-    fn load_once(&self, name: &str, module: &[u8], digest: &[u8; 32]) -> Result<Loaded, LoadError> {
+    fn load_once(&self, request: LoadRequest<'_>, digest: &[u8; 32]) -> Result<Loaded, LoadError> {
         if let Some(policy) = self.in_use(digest) {
             return Ok((policy, true));
         }
-        self.loading.run(*digest, || self.load_unless_failed(name, module, digest))
+        let priority = if request.is_urgent { Priority::Urgent } else { Priority::Normal };
+        self.loading.run(*digest, priority, |priority| self.load_unless_failed(request, digest, priority))
     }
 
     /// Loads a module unless it has failed recently.
-    fn load_unless_failed(&self, name: &str, module: &[u8], digest: &[u8; 32]) -> Result<Loaded, LoadError> {
+    fn load_unless_failed(
+        &self,
+        request: LoadRequest<'_>,
+        digest: &[u8; 32],
+        priority: &SharedPriority,
+    ) -> Result<Loaded, LoadError> {
         // Another load may have ended just before this one began.
         if let Some(policy) = self.in_use(digest) {
             return Ok((policy, true));
@@ -200,15 +207,15 @@ impl Inner {
         if let Some(error) = self.failures.of(digest, started) {
             return Err(error);
         }
-        let mut queued = Duration::ZERO;
-        let progress = Progress::new(self.reporter, name, module);
-        let result = self.guarded(&progress, module, digest, &mut queued);
+        let LoadRequest { policy, module, .. } = request;
+        let (progress, mut wait) = (Progress::new(self.reporter, policy, module), CompileWait::new(priority.clone()));
+        let result = self.guarded(&progress, module, digest, &mut wait);
         drop(progress);
         match &result {
             Ok(_) => self.failures.remove(digest),
             Err(error) => {
                 // To wait for others costs nothing: only the rest of the time counts.
-                let took = started.elapsed().saturating_sub(queued);
+                let took = started.elapsed().saturating_sub(wait.took);
                 self.failures.add(digest, error, took, Instant::now());
             }
         }
@@ -221,9 +228,9 @@ impl Inner {
         progress: &Progress<'_>,
         module: &[u8],
         digest: &[u8; 32],
-        queued: &mut Duration,
+        wait: &mut CompileWait,
     ) -> Result<Loaded, LoadError> {
-        catch_unwind(AssertUnwindSafe(|| self.load(progress, module, digest, queued)))
+        catch_unwind(AssertUnwindSafe(|| self.load(progress, module, digest, wait)))
             .map_err(|_| LoadError::transient("plimsoll itself failed while it compiled the module"))?
             .map_err(LoadError::from)
     }
@@ -233,7 +240,7 @@ impl Inner {
         progress: &Progress<'_>,
         module: &[u8],
         digest: &[u8; 32],
-        queued: &mut Duration,
+        wait: &mut CompileWait,
     ) -> Result<Loaded, CompileError> {
         let kind = lift::kind(module)?;
         let (engine, key) = (self.host.engine(), CacheKey::of_module(digest));
@@ -243,7 +250,7 @@ impl Inner {
             compile::check(&component, &self.host.linker, kind)?
         } else {
             let job = CompileJob { module, settings: None };
-            let (component, code) = self.backend.compile(job, kind, engine, progress, queued)?;
+            let (component, code) = self.backend.compile(job, kind, engine, progress, wait)?;
             let checked = compile::check(&component, &self.host.linker, kind)?;
             if let Some(cache) = &self.cache {
                 cache.put(&key, &code);

@@ -6,7 +6,7 @@ use std::{
 };
 
 use plimsoll_core::{
-    Ask, CallClass, FactAccess, Limits, Loader, Member, Mode, Policy, PolicyConfig, Secrets, SidecarFacts,
+    Ask, CallClass, FactAccess, Limits, LoadRequest, Loader, Member, Mode, Policy, PolicyConfig, Secrets, SidecarFacts,
     TRIAL_TIMEOUT, TrialCall, TrialFault, Verb, View, redacting, undecorated,
 };
 use plimsoll_system::digest::hex;
@@ -34,11 +34,13 @@ pub(crate) fn build(
     current: Option<&Member>,
     loader: &dyn Loader,
 ) -> Result<Member, FileRefusal> {
-    let policy = match current.filter(|member| *member.digest == *content.digests.module) {
-        Some(member) => undecorated(&member.policy),
-        None => loader
-            .load_named(&Member::id_of(&id.group, &id.name), &content.module)
-            .map_err(|error| FileRefusal::of_module(&content.module_label, &error))?,
+    let policy = if let Some(member) = current.filter(|member| *member.digest == *content.digests.module) {
+        undecorated(&member.policy)
+    } else {
+        let name = Member::id_of(&id.group, &id.name);
+        // The job's loader knows whether it is urgent.
+        let request = LoadRequest { policy: &name, module: &content.module, is_urgent: false };
+        loader.load_for(request).map_err(|error| FileRefusal::of_module(&content.module_label, &error))?
     };
     let (policy, config) = program::configured(content, policy)?;
     let policy = redacting(policy, &content.sidecar.settings);

@@ -10,7 +10,8 @@ use std::{
 };
 
 use plimsoll_core::{
-    Ask, Fault, FaultKind, LoadError, Loader, NodeSource, PodRead, Policy, Read, Value, Verb, Verbs, Verdict,
+    Ask, Fault, FaultKind, LoadError, LoadRequest, Loader, NodeSource, PodRead, Policy, Read, Value, Verb, Verbs,
+    Verdict,
 };
 use plimsoll_system::digest::digest;
 
@@ -18,6 +19,8 @@ use plimsoll_system::digest::digest;
 #[derive(Default)]
 pub(crate) struct FakeLoader {
     pub(crate) loaded: Mutex<Vec<String>>,
+    /// Policies for which a module was to be loaded, and whether it was urgent.
+    pub(crate) requests: Mutex<Vec<(String, bool)>>,
     /// Tags whose loads wait.
     loads_held: Gate,
     /// Tags whose calls wait, whatever their deadline.
@@ -108,6 +111,11 @@ impl Loader for FakeLoader {
         }
         let (validated, calls_held) = (Arc::clone(&self.validated), Arc::clone(&self.calls_held));
         Ok(Arc::new(FakePolicy { tag, validated, calls_held, times: Arc::clone(&self.times) }))
+    }
+
+    fn load_for(&self, request: LoadRequest<'_>) -> Result<Arc<dyn Policy>, LoadError> {
+        self.requests.lock().unwrap().push((request.policy.to_owned(), request.is_urgent));
+        self.load(request.module)
     }
 
     fn preinitialize(&self, _: &str, _: u64, _: &[u8], settings: &Arc<str>) {

@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc, time::Instant};
 
 use plimsoll_cases::{CallLimits, Case, CaseError};
-use plimsoll_core::{FactAccess, Loader, Policy, PolicyConfig, SidecarFacts};
+use plimsoll_core::{FactAccess, LoadRequest, Loader, Policy, PolicyConfig, SidecarFacts};
 use plimsoll_directory::{FactPool, PolicyFiles};
 use plimsoll_wasm::WasmLoader;
 
@@ -120,9 +120,8 @@ impl Loaded {
             return Ok(Self { policy, settings, limits, fact_access, sidecar_facts });
         }
         let bytes = plimsoll_directory::module_bytes(module).map_err(|error| error.to_string())?;
-        let policy = loader
-            .load_named(&module.display().to_string(), &bytes)
-            .map_err(|error| format!("{}: {error}", module.display()))?;
+        let request = LoadRequest { policy: &module.display().to_string(), module: &bytes, is_urgent: false };
+        let policy = loader.load_for(request).map_err(|error| format!("{}: {error}", module.display()))?;
         let limits = limits(&PolicyConfig::default_of(policy.as_ref()));
         let (fact_access, sidecar_facts) = (Arc::default(), SidecarFacts::from([]));
         Ok(Self { policy, settings: Arc::from("null"), limits, fact_access, sidecar_facts })

@@ -15,6 +15,7 @@ use super::{
     config::ChildConfig,
     error::{CompileError, StoppedError, harmless, is_shortage},
     job::CompileJob,
+    wait::CompileWait,
 };
 use crate::{code::CompiledCode, progress::Progress};
 
@@ -63,7 +64,7 @@ impl ChildCompiler {
         Self { admission: Admission::new(cores, config.memory), threads: cores.min(MAX_THREADS), config }
     }
 
-    /// The code of a module; `queued` grows by the time in which the module waited for others.
+    /// The code of a module; `wait` takes the time in which the module waited for others.
     ///
     /// # Errors
     /// If the module is wrong, or could not be compiled now.
@@ -71,11 +72,11 @@ impl ChildCompiler {
         &self,
         job: CompileJob<'_>,
         progress: &Progress<'_>,
-        queued: &mut Duration,
+        wait: &mut CompileWait,
     ) -> Result<CompiledCode, CompileError> {
         let size = job.module.len() as u64;
         let class = CompileClass::of(size);
-        let permit = self.enter(class, size, queued)?;
+        let permit = self.enter(class, size, wait)?;
         if class == CompileClass::Large {
             progress.begin();
         }
@@ -85,17 +86,17 @@ impl ChildCompiler {
                 if class == CompileClass::Small && had < self.config.memory =>
             {
                 drop(permit);
-                let permit = self.enter(CompileClass::Large, size, queued)?;
+                let permit = self.enter(CompileClass::Large, size, wait)?;
                 self.once(job, &permit)
             }
             result => result,
         }
     }
 
-    fn enter(&self, class: CompileClass, size: u64, queued: &mut Duration) -> Result<CompilePermit<'_>, StoppedError> {
+    fn enter(&self, class: CompileClass, size: u64, wait: &mut CompileWait) -> Result<CompilePermit<'_>, StoppedError> {
         let started = Instant::now();
-        let permit = self.admission.enter(class, size);
-        *queued += started.elapsed();
+        let permit = self.admission.enter(class, size, &wait.priority);
+        wait.took += started.elapsed();
         permit
     }
 
@@ -237,19 +238,21 @@ mod tests {
     use std::sync::Barrier;
 
     use super::*;
+    use crate::compile::wait::{Priority, SharedPriority};
 
     #[test]
     fn the_time_in_which_a_module_waits_for_others_is_told_apart() {
         let compiler = ChildCompiler::new(ChildConfig::of("/nowhere"));
         let large = vec![0; 2 << 20];
         let job = CompileJob { module: &large, settings: None };
-        let (first, begun) = (compiler.admission.enter(CompileClass::Large, 2 << 20).unwrap(), Barrier::new(2));
+        let (normal, begun) = (SharedPriority::new(Priority::Normal), Barrier::new(2));
+        let first = compiler.admission.enter(CompileClass::Large, 2 << 20, &normal).unwrap();
         thread::scope(|scope| {
             let second = scope.spawn(|| {
-                let (started, mut queued) = (Instant::now(), Duration::ZERO);
+                let (started, mut wait) = (Instant::now(), CompileWait::new(normal.clone()));
                 begun.wait();
-                assert!(compiler.compile(job, &Progress::new(|_| {}, "large", &large), &mut queued).is_err());
-                (started.elapsed(), queued)
+                assert!(compiler.compile(job, &Progress::new(|_| {}, "large", &large), &mut wait).is_err());
+                (started.elapsed(), wait.took)
             });
             begun.wait();
             let begun = Instant::now();

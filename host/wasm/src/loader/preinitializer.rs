@@ -17,7 +17,7 @@ use wasmtime::component::Component;
 
 use crate::{
     cache::{CacheKey, ModuleCache},
-    compile::{self, Backend, CompileError, CompileJob},
+    compile::{self, Backend, CompileError, CompileJob, CompileWait, Priority, SharedPriority},
     contract::RefusedError,
     engine::Host,
     guest::GuestModule,
@@ -182,8 +182,9 @@ impl Toolchain<'_> {
             return Ok(component);
         }
         let job = CompileJob { module, settings: Some(settings) };
-        let (progress, mut queued) = (Progress::new(|_| {}, "", module), Duration::ZERO);
-        let (component, code) = self.backend.compile(job, lift::kind(module)?, engine, &progress, &mut queued)?;
+        let progress = Progress::new(|_| {}, "", module);
+        let mut wait = CompileWait::new(SharedPriority::new(Priority::Background));
+        let (component, code) = self.backend.compile(job, lift::kind(module)?, engine, &progress, &mut wait)?;
         if let Some(cache) = self.cache {
             cache.put(&key, &code);
         }

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use plimsoll_core::{Ask, FaultKind, LoadError, Loader};
+use plimsoll_core::{Ask, FaultKind, LoadError, LoadRequest, Loader, Policy};
 use plimsoll_guests::{
     Expected,
     bombs::{bombs, chained_types, loops_over_locals},
@@ -58,6 +58,10 @@ fn padded(bytes: u32) -> Vec<u8> {
     [zone(), [&[0][..], &size, &[1, b'p']].concat(), vec![0; bytes as usize - 2]].concat()
 }
 
+fn load_named(loader: &WasmLoader, policy: &str, module: &[u8]) -> Result<Arc<dyn Policy>, LoadError> {
+    loader.load_for(LoadRequest { policy, module, is_urgent: false })
+}
+
 #[test]
 fn a_large_module_is_reported_as_it_begins_and_ends_to_compile_and_no_other_is() {
     let report = |report: CompileReport<'_>| {
@@ -66,11 +70,11 @@ fn a_large_module_is_reported_as_it_begins_and_ends_to_compile_and_no_other_is()
     let config = EngineConfig { max_calls: 2, reporter: report, ..EngineConfig::new(ChildConfig::of(binary())) };
     let loader = WasmLoader::new(config).unwrap();
     let large = padded(2 << 20);
-    let kept = loader.load_named("large", &large).unwrap();
-    drop(loader.load_named("again", &large).unwrap());
-    drop(loader.load_named("small", &padded(1 << 10)).unwrap());
+    let kept = load_named(&loader, "large", &large).unwrap();
+    drop(load_named(&loader, "again", &large).unwrap());
+    drop(load_named(&loader, "small", &padded(1 << 10)).unwrap());
     let broken = [&large[..], b"no section"].concat();
-    assert!(loader.load_named("broken", &broken).is_err());
+    assert!(load_named(&loader, "broken", &broken).is_err());
     let both = |name: &str, module: &[u8]| [false, true].map(|ended| (name.to_owned(), module.len() as u64, ended));
     assert_eq!(*REPORTS.lock().unwrap(), [both("large", &large), both("broken", &broken)].concat());
     drop(kept);
