@@ -257,7 +257,7 @@ impl Inner {
             }
             checked
         };
-        let policy = Arc::new(self.policy(checked));
+        let policy = Arc::new(self.policy(checked, preinitializer::gives_way(module)));
         let mut loaded = self.loaded.lock();
         loaded.retain(|_, policy| policy.strong_count() > 0);
         loaded.insert(*digest, Arc::downgrade(&policy));
@@ -306,8 +306,9 @@ impl Inner {
         }
     }
 
-    fn policy(&self, CheckedComponent { module, verbs, imports }: CheckedComponent) -> GuestModule {
-        let instance_pool = Arc::new(InstancePool::new(module));
+    fn policy(&self, checked: CheckedComponent, gives_way: bool) -> GuestModule {
+        let CheckedComponent { module, verbs, imports } = checked;
+        let instance_pool = Arc::new(InstancePool::new(module, gives_way));
         self.host.pool_worker.prefill(&instance_pool);
         GuestModule::new(Arc::clone(&self.host), instance_pool, verbs, imports)
     }

@@ -25,7 +25,7 @@ use crate::{
     instance_pool::Preinitialized,
     lift::{self, ModuleKind},
     progress::Progress,
-    shares::MemoryCharge,
+    shares::{MemoryCharge, Shares},
 };
 
 /// Bytes of modules that are pre-initialised. Smaller ones start within microseconds; larger ones cost too much
@@ -92,6 +92,24 @@ pub(super) fn log(
     }
 }
 
+/// Whether the spares of this module give way to pre-initialised modules: those of a small one save a call microseconds,
+/// and a large core module is pre-initialised itself. Nothing but a spare saves a component its start.
+pub(super) fn gives_way(module: &[u8]) -> bool {
+    module.len() < *SIZES.start() || is_candidate(module)
+}
+
+/// Whether modules of this kind and size are pre-initialised.
+fn is_candidate(module: &[u8]) -> bool {
+    SIZES.contains(&module.len()) && matches!(lift::kind(module), Ok(ModuleKind::CoreModule))
+}
+
+/// Adds bytes to a charge; if there is no room, spares give way. They come back with calls, as far as there is room then.
+fn grow(charge: &mut MemoryCharge, bytes: usize, shares: &Shares) -> Result<(), RefusedError> {
+    let grown =
+        charge.grow(bytes).or_else(|full| if shares.reclaimers.make_way() { charge.grow(bytes) } else { Err(full) });
+    grown.map_err(|_| refused(FULL))
+}
+
 fn refused(why: &str) -> RefusedError {
     RefusedError::Preinitialize(why.to_owned())
 }
@@ -109,7 +127,7 @@ impl Preinitializer {
 
     /// Whether it pays to pre-initialise this module.
     pub(super) fn pays(&self, module: &[u8]) -> bool {
-        self.is_enabled && SIZES.contains(&module.len()) && matches!(lift::kind(module), Ok(ModuleKind::CoreModule))
+        self.is_enabled && is_candidate(module)
     }
 
     /// Adds a policy, unless too many wait; `start` starts a thread if none runs, and says whether it could.
@@ -156,22 +174,25 @@ impl Toolchain<'_> {
         settings: &Arc<str>,
     ) -> Result<(), CompileError> {
         let shares = &self.host.shares;
-        let full = |_| refused(FULL);
         // A compile takes seconds, so what can be known without it is checked first. The code is larger than its module.
         if !guest.can_be_preinitialized_with(settings) {
             return Err(refused(TOO_MANY).into());
         }
-        MemoryCharge::warm(shares).grow(module.len()).map_err(full)?;
+        grow(&mut MemoryCharge::warm(shares), module.len(), shares)?;
         let component = self.component(module, digest, settings)?;
         let code = component.image_range();
         let mut charge = MemoryCharge::warm(shares);
-        charge.grow(code.end as usize - code.start as usize).map_err(full)?;
+        grow(&mut charge, code.end as usize - code.start as usize, shares)?;
         let module = Arc::new(compile::check(&component, &self.host.linker, lift::kind(module)?)?.module);
         // The memory that its instances begin with decides which calls may use them.
-        let warm = WarmInstance::start(&module, shares);
+        let start = || WarmInstance::start(&module, shares);
+        let warm = match start() {
+            Err(NotWarmed::Full) if shares.reclaimers.make_way() => start(),
+            warm => warm,
+        };
         let memory = warm.map_err(|why| refused(if why == NotWarmed::Full { FULL } else { NOT_STARTED }))?.memory();
         // wasmtime keeps a copy of that memory without its zero pages, which instances map.
-        charge.grow(memory).map_err(full)?;
+        grow(&mut charge, memory, shares)?;
         let module = Preinitialized::new(module, memory, charge, Arc::clone(self.count));
         if guest.preinitialize(settings, module) { Ok(()) } else { Err(refused(TOO_MANY).into()) }
     }
