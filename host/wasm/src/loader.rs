@@ -17,7 +17,10 @@ use std::{
 
 use parking_lot::Mutex;
 use plimsoll_core::{LoadError, LoadRequest, Loader, Policy};
-use plimsoll_system::digest::{hex, parse_sha256, sha256};
+use plimsoll_system::{
+    buffer,
+    digest::{hex, parse_sha256, sha256},
+};
 
 pub use self::inspection::Inspection;
 use self::{
@@ -281,7 +284,9 @@ impl Inner {
         let digest = sha256(module);
         if self.in_use(&digest).is_some_and(|policy| policy.can_be_preinitialized()) {
             let settings = Arc::downgrade(settings);
-            let policy = WaitingPolicy { name: name.to_owned(), version, module: module.to_vec(), digest, settings };
+            let mut copy = buffer(module.len());
+            copy.extend_from_slice(module);
+            let policy = WaitingPolicy { name: name.to_owned(), version, module: copy, digest, settings };
             let loader = Arc::clone(self);
             let thread = thread::Builder::new().name("plimsoll-preinit".to_owned());
             self.preinitializer.add(policy, || thread.spawn(move || loader.preinitialize_waiting()).is_ok());
