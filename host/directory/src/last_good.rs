@@ -16,7 +16,7 @@ use std::{
 
 use parking_lot::Mutex;
 use plimsoll_system::{
-    DirLimit, PrivateDir,
+    DirLimit, PrivateDir, buffer,
     digest::{hex, is_hex, sha256},
 };
 
@@ -200,7 +200,7 @@ impl LastGood {
         if length > MAX_BYTES {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "it is no file that was written here"));
         }
-        let mut bytes = Vec::with_capacity(length as usize);
+        let mut bytes = buffer(length as usize);
         file.take(MAX_BYTES).read_to_end(&mut bytes)?;
         Ok(bytes)
     }

@@ -11,7 +11,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use plimsoll_core::{LoadError, Loader, Member, Mode, Module, Policy};
+use plimsoll_core::{LoadError, LoadRequest, Loader, Member, Mode, Module, Policy};
 use plimsoll_system::FileStamp;
 
 pub(crate) use self::build::build;
@@ -85,9 +85,10 @@ pub(crate) struct LoadTime {
     pub(crate) without_loader: Duration,
 }
 
-/// A loader that adds up the time that another one takes.
-struct TimedLoader<'a> {
+/// The loader of one job: it measures the time of another one, and passes on how urgent the job is.
+struct JobLoader<'a> {
     loader: &'a dyn Loader,
+    is_urgent: bool,
     taken: Mutex<Duration>,
 }
 
@@ -148,7 +149,7 @@ impl LoadContext {
     /// Loads a policy from its current files.
     pub(crate) fn carry_out(&self, job: LoadJob) -> LoadOutcome {
         let started = Instant::now();
-        let loader = TimedLoader { loader: self.loader.as_ref(), taken: Mutex::default() };
+        let loader = JobLoader { loader: self.loader.as_ref(), is_urgent: !job.is_slow, taken: Mutex::default() };
         let reader = ContentReader { known: &self.known_modules, loader: &loader, facts: &self.fact_pool };
         let reading = Reading::take(&self.root, &job.scan, &job.sources, &self.bounds, reader);
         let read = reading.content.as_ref().and_then(|content| content.as_ref().ok());
@@ -265,18 +266,18 @@ impl LoadOutcome {
     }
 }
 
-// === impl TimedLoader ===
+// === impl JobLoader ===
 
-impl TimedLoader<'_> {
+impl JobLoader<'_> {
     fn taken(&self) -> Duration {
         *self.taken.lock()
     }
 }
 
-impl Loader for TimedLoader<'_> {
-    fn load(&self, name: &str, module: &Module) -> Result<Arc<dyn Policy>, LoadError> {
+impl Loader for JobLoader<'_> {
+    fn load_for(&self, request: LoadRequest<'_>) -> Result<Arc<dyn Policy>, LoadError> {
         let started = Instant::now();
-        let loaded = self.loader.load(name, module);
+        let loaded = self.loader.load_for(LoadRequest { is_urgent: self.is_urgent, ..request });
         *self.taken.lock() += started.elapsed();
         loaded
     }

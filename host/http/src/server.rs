@@ -78,7 +78,7 @@ async fn accept(listener: &TcpListener, registry: &Arc<Registry>) -> (TcpStream,
             Err(error) if is_of_the_peer(&error) => {}
             Err(error) => {
                 tracing::error!(%error, "cannot accept a connection");
-                registry.make_room(true);
+                registry.make_room();
                 #[expect(clippy::disallowed_methods, reason = "nothing says when the system has a descriptor again")]
                 sleep(ACCEPT_PAUSE).await;
             }

@@ -12,6 +12,8 @@ use std::{
 
 use rustix::fs::OFlags;
 
+use crate::buffer;
+
 /// A regular file that is open: the file that is checked is the one that is read, wherever its path leads meanwhile.
 #[derive(Debug)]
 pub struct OpenedFile {
@@ -76,7 +78,7 @@ fn is_inherited(path: &Path) -> bool {
 }
 
 fn read_to_limit(file: File, length: u64, limit: u64) -> Result<Vec<u8>, ReadFileError> {
-    let mut bytes = Vec::with_capacity(usize::try_from(length.min(limit)).unwrap_or(0));
+    let mut bytes = buffer(usize::try_from(length.min(limit)).unwrap_or(0));
     file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit {
         return Err(ReadFileError::TooLarge { limit });

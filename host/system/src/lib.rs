@@ -2,13 +2,14 @@
 //!
 //! ```text
 //!  wasm (compiled code) ─────┐
-//!  directory (last good) ────┼──> PrivateDir · bounded_file · cgroup · private_memory · digest · Debouncer · FileStamp · is_own · uptime · error_chain
+//!  directory (last good) ────┼──> PrivateDir · bounded_file · buffer · cgroup · private_memory · digest · Debouncer · FileStamp · is_own · uptime · error_chain
 //!  cluster, http, binary ────┘
 //! ```
 //!
 //! It names no other crate of the project, and knows nothing of policies.
 
 pub mod bounded_file;
+mod buffer;
 pub mod cgroup;
 mod debouncer;
 pub mod digest;
@@ -19,6 +20,7 @@ mod private_dir;
 mod process_memory;
 mod uptime;
 
+pub use buffer::buffer;
 pub use debouncer::Debouncer;
 pub use error_chain::error_chain;
 pub use file_stamp::{FileIdentity, FileStamp};

@@ -16,7 +16,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use plimsoll_system::{DirLimit, PrivateDir, digest::sha256};
+use plimsoll_system::{DirLimit, PrivateDir, buffer, digest::sha256};
 use tracing::{debug, warn};
 use wasmtime::{Engine, component::Component};
 
@@ -116,7 +116,7 @@ impl ModuleCache {
         }
         let mut header = [0; HEADER_BYTES];
         file.read_exact(&mut header)?;
-        let mut code = Vec::with_capacity((length as usize).saturating_sub(HEADER_BYTES));
+        let mut code = buffer((length as usize).saturating_sub(HEADER_BYTES));
         Read::by_ref(&mut file).take(MAX_CODE_BYTES as u64).read_to_end(&mut code)?;
         if header[..MAGIC.len()] != *MAGIC || header[MAGIC.len()..] != sha256(&code) {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "its content is not what was written"));

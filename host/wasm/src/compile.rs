@@ -19,6 +19,7 @@ mod job;
 mod module;
 mod nesting;
 mod preinit;
+mod priority;
 mod process;
 
 use std::time::Duration;
@@ -30,6 +31,7 @@ pub(crate) use self::{
     error::CompileError,
     job::CompileJob,
     module::{CheckedComponent, check},
+    priority::{Priority, SharedPriority},
 };
 pub use self::{
     config::{ChildConfig, Compiler},
@@ -61,11 +63,12 @@ impl Backend {
         kind: ModuleKind,
         engine: &Engine,
         progress: &Progress<'_>,
+        priority: &SharedPriority,
     ) -> (Result<(Component, CompiledCode), CompileError>, Duration) {
         match self {
             Self::InProcess => (in_process(job, kind, engine).map_err(CompileError::from), Duration::ZERO),
             Self::Child(child) => {
-                let (code, queued) = child.compile(job, progress);
+                let (code, queued) = child.compile(job, progress, priority);
                 (code.and_then(|code| Ok((code.load(engine)?, code))), queued)
             }
         }

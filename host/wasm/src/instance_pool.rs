@@ -29,6 +29,8 @@ use crate::{
 /// A linked module and its warm instances, shared by all policies with the same bytes.
 pub(crate) struct InstancePool {
     module: Arc<LinkedModule>,
+    /// Whether its spares give way to pre-initialised modules.
+    gives_way: bool,
     state: Mutex<PoolState>,
     /// Peak memory of recent calls, in bytes; decays slowly.
     usual_memory: AtomicUsize,
@@ -49,9 +51,10 @@ pub(crate) enum InstanceSource {
 // === impl InstancePool ===
 
 impl InstancePool {
-    pub(crate) fn new(module: LinkedModule) -> Self {
+    pub(crate) fn new(module: LinkedModule, gives_way: bool) -> Self {
         Self {
             module: Arc::new(module),
+            gives_way,
             state: Mutex::new(PoolState { plain: Spares::new(), primed: PrimedByPolicy::default() }),
             usual_memory: AtomicUsize::new(0),
         }
@@ -157,6 +160,15 @@ impl InstancePool {
         }
     }
 
+    /// Drops all spares; returns whether there were any.
+    fn drop_spares(&self) -> bool {
+        let (plain, primed) = {
+            let mut state = self.state.lock();
+            (state.plain.take_all(), state.primed.take_all())
+        };
+        !plain.is_empty() || !primed.is_empty()
+    }
+
     /// Drops the spares and pre-initialised modules of policies that are gone.
     fn drop_abandoned(&self) {
         let abandoned = self.state.lock().primed.take_abandoned();
@@ -171,11 +183,12 @@ impl InstancePool {
 impl Reclaim for InstancePool {
     /// Drops all warm instances and pre-initialised modules.
     fn reclaim(&self) -> bool {
-        let (plain, primed, modules) = {
-            let mut state = self.state.lock();
-            (state.plain.take_all(), state.primed.take_all(), state.primed.take_modules())
-        };
-        !plain.is_empty() || !primed.is_empty() || !modules.is_empty()
+        let modules = self.state.lock().primed.take_modules();
+        self.drop_spares() || !modules.is_empty()
+    }
+
+    fn make_way(&self) -> bool {
+        self.gives_way && self.drop_spares()
     }
 
     fn tidy(&self) {

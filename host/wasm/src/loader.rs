@@ -17,7 +17,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use plimsoll_core::{LoadError, Loader, Module, Policy};
+use plimsoll_core::{LoadError, LoadRequest, Loader, Module, Policy};
 use plimsoll_system::digest::text_of;
 
 pub use self::inspection::Inspection;
@@ -29,7 +29,7 @@ use self::{
 };
 use crate::{
     cache::ModuleCache,
-    compile::{Backend, CheckedComponent},
+    compile::{Backend, CheckedComponent, Priority, SharedPriority},
     componentize::{self, ModuleKind},
     engine::{EngineConfig, EngineError, Host},
     guest::GuestModule,
@@ -112,7 +112,7 @@ impl WasmLoader {
     /// As for [`Loader::load`].
     pub fn inspect(&self, name: &str, module: &Module) -> Result<Inspection, LoadError> {
         let started = Instant::now();
-        let (guest, from_cache) = self.0.load_once(name, module)?;
+        let (guest, from_cache) = self.0.load_once(LoadRequest { policy: name, module, is_urgent: false })?;
         let compiled_in = started.elapsed();
         let imports = guest.imports().to_vec();
         let wasi = guest.wasi().iter().map(|name| WasiImport::of(name)).collect();
@@ -134,8 +134,8 @@ impl WasmLoader {
 }
 
 impl Loader for WasmLoader {
-    fn load(&self, name: &str, module: &Module) -> Result<Arc<dyn Policy>, LoadError> {
-        let (guest, _) = self.0.load_once(name, module)?;
+    fn load_for(&self, request: LoadRequest<'_>) -> Result<Arc<dyn Policy>, LoadError> {
+        let (guest, _) = self.0.load_once(request)?;
         Ok(program::policy_of(guest))
     }
 
@@ -158,16 +158,18 @@ impl fmt::Debug for WasmLoader {
 
 impl Inner {
     /// Loads a module, or waits for a concurrent load of the same module (single flight).
-    fn load_once(&self, name: &str, module: &Module) -> Result<Loaded, LoadError> {
-        if let Some(guest) = self.in_use(module.digest()) {
+    fn load_once(&self, request: LoadRequest<'_>) -> Result<Loaded, LoadError> {
+        let digest = request.module.digest();
+        if let Some(guest) = self.in_use(digest) {
             return Ok((guest, true));
         }
-        self.loading.run(*module.digest(), || self.load_unless_failed(name, module))
+        let priority = if request.is_urgent { Priority::Urgent } else { Priority::Normal };
+        self.loading.run(*digest, priority, |priority| self.load_unless_failed(request, priority))
     }
 
     /// Loads a module unless it has failed recently.
-    fn load_unless_failed(&self, name: &str, module: &Module) -> Result<Loaded, LoadError> {
-        let digest = module.digest();
+    fn load_unless_failed(&self, request: LoadRequest<'_>, priority: &SharedPriority) -> Result<Loaded, LoadError> {
+        let digest = request.module.digest();
         // Another load may have ended just before this one began.
         if let Some(guest) = self.in_use(digest) {
             return Ok((guest, true));
@@ -177,7 +179,7 @@ impl Inner {
             return Err(error);
         }
         // A bug of ours that a module may set off refuses the module and nothing else.
-        let (result, queued) = catch_unwind(AssertUnwindSafe(|| self.load(name, module))).unwrap_or_else(|_| {
+        let (result, queued) = catch_unwind(AssertUnwindSafe(|| self.load(request, priority))).unwrap_or_else(|_| {
             let error = LoadError::transient("plimsoll itself failed while it compiled the module");
             (Err(error), Duration::ZERO)
         });
@@ -193,22 +195,24 @@ impl Inner {
     }
 
     /// Loads a module; returns also the time that it waited for others to be compiled.
-    fn load(&self, name: &str, module: &Module) -> (Result<Loaded, LoadError>, Duration) {
-        let progress = Progress::new(self.reporter, name, module.bytes());
-        let Compiled { result, from_cache, queued } = self.compiler.component(&self.host, module, None, &progress);
-        let loaded = result.map(|component| (self.add(module.digest(), component), from_cache));
+    fn load(&self, request: LoadRequest<'_>, priority: &SharedPriority) -> (Result<Loaded, LoadError>, Duration) {
+        let LoadRequest { policy, module, .. } = request;
+        let progress = Progress::new(self.reporter, policy, module.bytes());
+        let Compiled { result, from_cache, queued } =
+            self.compiler.component(&self.host, module, None, &progress, priority);
+        let loaded = result.map(|component| (self.add(module, component), from_cache));
         (loaded.map_err(LoadError::from), queued)
     }
 
     /// Adds a module to those that are loaded, and has its first instances created.
-    fn add(&self, digest: &[u8; 32], component: CheckedComponent) -> Arc<GuestModule> {
+    fn add(&self, file: &Module, component: CheckedComponent) -> Arc<GuestModule> {
         let CheckedComponent { module, verbs, imports } = component;
-        let instance_pool = Arc::new(InstancePool::new(module));
+        let instance_pool = Arc::new(InstancePool::new(module, preinit_queue::gives_way(file.bytes())));
         self.host.pool_worker.prefill(&instance_pool);
         let guest = Arc::new(GuestModule::new(Arc::clone(&self.host), instance_pool, verbs, imports));
         let mut loaded = self.loaded.lock();
         loaded.retain(|_, guest| guest.strong_count() > 0);
-        loaded.insert(*digest, Arc::downgrade(&guest));
+        loaded.insert(*file.digest(), Arc::downgrade(&guest));
         guest
     }
 

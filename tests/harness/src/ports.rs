@@ -3,7 +3,7 @@
 use std::{
     env,
     fs::File,
-    net::{Ipv4Addr, SocketAddr, TcpListener},
+    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
     ops::Range,
     sync::LazyLock,
 };
@@ -40,8 +40,10 @@ impl ReservedPort {
             // The file of another user cannot be written, and the port is theirs.
             let lock = File::create(env::temp_dir().join(format!("plimsoll-test-port-{number}"))).ok()?;
             lock.try_lock().ok()?;
-            TcpListener::bind(("127.0.0.1", number)).ok()?;
-            Some(Self { number, _lock: lock })
+            // A process that another thread starts at this moment would inherit a listener, and keep the port in use until
+            // it executes its program. A connection that is refused tells as much.
+            let is_refused = TcpStream::connect(("127.0.0.1", number)).is_err();
+            is_refused.then_some(Self { number, _lock: lock })
         };
         RESERVABLE.into_iter().find_map(reserve).with_context(|| format!("no free port among {RESERVABLE:?}"))
     }

@@ -10,13 +10,16 @@ use std::{
 };
 
 use plimsoll_core::{
-    Ask, Fault, FaultKind, LoadError, Loader, Module, NodeSource, PodRead, Policy, Read, Value, Verb, Verbs, Verdict,
+    Ask, Fault, FaultKind, LoadError, LoadRequest, Loader, Module, NodeSource, PodRead, Policy, Read, Value, Verb,
+    Verbs, Verdict,
 };
 
 /// Loads `good <tag> end`; anything else is refused. Remembers its calls.
 #[derive(Default)]
 pub(crate) struct FakeLoader {
     pub(crate) loaded: Mutex<Vec<String>>,
+    /// Policies for which a module was to be loaded, and whether it was urgent.
+    pub(crate) requests: Mutex<Vec<(String, bool)>>,
     /// Tags whose loads wait.
     loads_held: Gate,
     /// Tags whose calls wait, whatever their deadline.

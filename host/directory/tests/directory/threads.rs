@@ -39,6 +39,39 @@ fn many_policies_that_never_load_hold_up_no_other_that_is_in_force() {
 }
 
 #[test]
+fn new_policies_that_never_load_hold_up_no_new_one_of_another_group() {
+    let world = World::new();
+    world.loader.hold("stuck");
+    for number in 0..MANY {
+        world.write(&format!("a/stuck-{number}.wasm"), &good("stuck"));
+    }
+    world.write("b/x.wasm", &good("v1"));
+    let mut watched = world.start(world.config());
+    watched.wait_for_tag("b/x", "v1");
+    world.loader.let_go("stuck");
+    for number in 0..MANY {
+        let id = format!("a/stuck-{number}");
+        watched.wait_for("it is loaded", |roster| member(roster, &id).is_some());
+    }
+}
+
+#[test]
+fn a_load_is_urgent_if_a_version_is_in_force_and_its_files_were_not_refused() {
+    let world = World::new();
+    world.write("x.wasm", &good("v1"));
+    let mut watched = world.start(world.config());
+    watched.wait_for_tag("x", "v1");
+    world.put("x.wasm", &good("v2"));
+    watched.wait_for_tag("x", "v2");
+    world.put("x.wasm", "bad");
+    watched.wait_for("it is refused", |roster| !roster.failures().is_empty());
+    world.put("x.wasm", &good("v3"));
+    watched.wait_for_tag("x", "v3");
+    let urgent: Vec<_> = world.loader.requests.lock().unwrap().iter().map(|(_, is_urgent)| *is_urgent).collect();
+    assert_eq!(urgent[..3], [false, true, true]);
+}
+
+#[test]
 fn loads_of_one_policy_come_one_after_another_and_the_last_one_counts() {
     let world = World::new();
     world.write("x.wasm", &good("a"));

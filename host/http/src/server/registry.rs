@@ -34,6 +34,7 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The open connections of one listener.
 pub(super) struct Registry {
+    max_connections: usize,
     connections: Arc<Semaphore>,
     requests: Arc<Semaphore>,
     waiting: Semaphore,
@@ -62,7 +63,9 @@ pub(super) struct ConnectionPermit {
 enum Evictable {
     /// It has sent requests, and may send more: most likely a scheduler's.
     Idle,
-    /// It has sent no request, or not the whole head of the next one, but is very young.
+    /// The head of a further request has begun to arrive, a moment ago.
+    Arriving,
+    /// It has sent no request, but is very young.
     Young,
     /// It is slow with a body, or to read a reply.
     Slow,
@@ -76,6 +79,7 @@ impl Registry {
     pub(super) fn new(max_connections: usize, max_requests: usize) -> Self {
         let semaphore = |permits: usize| Arc::new(Semaphore::new(permits.clamp(1, Semaphore::MAX_PERMITS)));
         Self {
+            max_connections: max_connections.max(1),
             connections: semaphore(max_connections),
             requests: semaphore(max_requests),
             waiting: Semaphore::new(MAX_WAITING),
@@ -95,9 +99,15 @@ impl Registry {
     async fn connection_permit(&self) -> OwnedSemaphorePermit {
         let since = Instant::now();
         loop {
-            match Arc::clone(&self.connections).try_acquire_owned() {
-                Ok(permit) => return permit,
-                Err(_) => self.make_room(since.elapsed() > SLOW),
+            if let Ok(permit) = Arc::clone(&self.connections).try_acquire_owned() {
+                return permit;
+            }
+            {
+                let open = self.open.lock();
+                // With fewer connections one has just ended, and is about to release its permit.
+                if open.connections.len() >= self.max_connections {
+                    open.evict_one(since.elapsed() > SLOW);
+                }
             }
             if let Ok(Ok(permit)) = timeout(RETRY_INTERVAL, Arc::clone(&self.connections).acquire_owned()).await {
                 return permit;
@@ -123,23 +133,9 @@ impl Registry {
         None
     }
 
-    /// Evicts one connection, if any may be evicted.
-    ///
-    /// Unless it is urgent, an idle connection is spared while another one awaits a body: that one may still turn out
-    /// to be slow.
-    pub(super) fn make_room(&self, is_urgent: bool) {
-        let open = self.open.lock();
-        // One eviction at a time: a leaving connection ends within moments.
-        if open.connections.values().any(|connection| connection.is_leaving()) {
-            return;
-        }
-        let may_be_idle =
-            is_urgent || !open.connections.values().any(|connection| connection.body_awaited_for().is_some());
-        match open.eviction_candidate(|evictable| may_be_idle || evictable != Evictable::Idle) {
-            Some((Evictable::Slow, connection)) => connection.cut(),
-            Some((_, connection)) => connection.leave(),
-            None => {}
-        }
+    /// Evicts one connection, if any may be evicted, although there are slots.
+    pub(super) fn make_room(&self) {
+        self.open.lock().evict_one(true);
     }
 
     /// Tells every connection to close once its requests are through.
@@ -176,6 +172,24 @@ impl Open {
         }
     }
 
+    /// Evicts one connection, if any may be evicted.
+    ///
+    /// Unless it is urgent, an idle connection is spared while another one awaits a body: that one may still turn out
+    /// to be slow.
+    fn evict_one(&self, is_urgent: bool) {
+        // One eviction at a time: a leaving connection ends within moments.
+        if self.connections.values().any(|connection| connection.is_leaving()) {
+            return;
+        }
+        let may_be_idle =
+            is_urgent || !self.connections.values().any(|connection| connection.body_awaited_for().is_some());
+        match self.eviction_candidate(|evictable| may_be_idle || evictable != Evictable::Idle) {
+            Some((Evictable::Slow, connection)) => connection.cut(),
+            Some((_, connection)) => connection.leave(),
+            None => {}
+        }
+    }
+
     /// The best candidate for eviction among the permitted ones: by priority, then of the peer with the most
     /// connections, then the one that has waited longest.
     fn eviction_candidate(&self, may: impl Fn(Evictable) -> bool) -> Option<(Evictable, &ConnectionState)> {
@@ -194,7 +208,12 @@ impl Evictable {
     /// Whether a connection may be evicted, and how long it has waited.
     fn of(connection: &ConnectionState) -> Option<(Self, Duration)> {
         if let Some(unused) = connection.unused_for() {
-            return Some((if unused < YOUNG { Self::Young } else { Self::Unused }, unused));
+            let evictable = match (unused < YOUNG, connection.served()) {
+                (false, _) => Self::Unused,
+                (true, 0) => Self::Young,
+                (true, _) => Self::Arriving,
+            };
+            return Some((evictable, unused));
         }
         if let Some(awaited) = connection.awaited_for().filter(|awaited| *awaited >= SLOW) {
             return Some((Self::Slow, awaited));
@@ -237,6 +256,32 @@ mod tests {
         for (address, expected) in table {
             assert_eq!(network(address.parse().unwrap()), expected.parse::<IpAddr>().unwrap(), "{address}");
         }
+    }
+
+    #[test]
+    fn a_connection_on_which_a_further_head_arrives_goes_after_new_ones_and_before_idle_ones() {
+        let [new, idle, arriving] = [(); 3].map(|()| ConnectionState::new(Arc::default()));
+        for connection in [&idle, &arriving] {
+            connection.begin_request();
+            connection.end_request();
+        }
+        arriving.head_began(arriving.served());
+        let [new, idle, arriving] = [new, idle, arriving].map(|connection| Evictable::of(&connection).unwrap().0);
+        assert!(idle < arriving && arriving < new, "{idle:?} {arriving:?} {new:?}");
+    }
+
+    #[tokio::test]
+    async fn one_that_has_just_ended_makes_room_without_an_eviction() {
+        let registry = Arc::new(Registry::new(2, 1));
+        let peer = "192.0.2.1".parse().unwrap();
+        let in_use = registry.enter(peer).await;
+        in_use.connection().begin_request();
+        in_use.connection().end_request();
+        // Its entry is gone, and its slot is not.
+        let ended = Arc::clone(&registry.slots).try_acquire_owned().unwrap();
+        let (new, ()) = tokio::join!(registry.enter(peer), async { drop(ended) });
+        assert!(!in_use.connection().is_leaving());
+        drop(new);
     }
 
     #[test]

@@ -1,12 +1,15 @@
 //! Admission control for compiles: the number that run at once, and their memory.
 //!
-//! Small modules compile concurrently, large ones one at a time; neither class waits for the other. In a container with
-//! a memory limit all compiles together stay below the memory that is left.
+//! Small modules compile concurrently, large ones one at a time; neither class waits for the other. Within a class those
+//! that wait have an order. In a container with a memory limit all compiles together stay below the memory that is left.
+
+mod turns;
 
 use parking_lot::{Condvar, Mutex};
 use plimsoll_system::{cgroup, private_memory};
 
-use super::error::StoppedError;
+use self::turns::{Turn, Turns};
+use super::{error::StoppedError, priority::SharedPriority};
 
 /// Modules up to this size are small. A policy in Rust has about 100 KB; a language runtime has megabytes.
 const SMALL_BYTES: u64 = 1 << 20;
@@ -56,6 +59,15 @@ struct AdmissionState {
     granted: u64,
     /// The processes that compile.
     processes: Vec<u32>,
+    /// Those that wait, by class.
+    turns: [Turns; 2],
+}
+
+/// The place of a compile among those that wait; given up on drop.
+struct Ticket<'a> {
+    admission: &'a Admission,
+    class: CompileClass,
+    turn: Turn,
 }
 
 /// A process that is counted among those that compile, as long as this lives.
@@ -92,15 +104,22 @@ impl Admission {
     ///
     /// # Errors
     /// If too little memory is left although no other compile runs.
-    pub(super) fn enter(&self, class: CompileClass, size: u64) -> Result<CompilePermit<'_>, StoppedError> {
+    pub(super) fn enter(
+        &self,
+        class: CompileClass,
+        size: u64,
+        priority: &SharedPriority,
+    ) -> Result<CompilePermit<'_>, StoppedError> {
         let needed = (LEAST + LEAST_PER_BYTE.saturating_mul(size)).min(self.memory);
+        // Dropped after the guard of the state.
+        let ticket = Ticket { admission: self, class, turn: self.state.lock().turns(class).join(priority) };
         let mut state = self.state.lock();
         loop {
-            if state.has_room(class, self.max_small) {
+            if state.turns(class).first() == Some(ticket.turn) && state.has_room(class, self.max_small) {
                 let left = self.meter.left_without(&state.processes);
                 let memory = self.share(class, left, state.granted);
                 if memory >= needed {
-                    state.enter(class, memory);
+                    state.enter(class, ticket.turn, memory);
                     return Ok(CompilePermit { admission: self, class, memory });
                 }
                 if state.granted == 0 {
@@ -154,9 +173,24 @@ impl AdmissionState {
         }
     }
 
-    fn enter(&mut self, class: CompileClass, memory: u64) {
+    fn turns(&mut self, class: CompileClass) -> &mut Turns {
+        &mut self.turns[class as usize]
+    }
+
+    fn enter(&mut self, class: CompileClass, turn: Turn, memory: u64) {
+        self.turns(class).begin(turn);
         *self.count(class) += 1;
         self.granted += memory;
+    }
+}
+
+// === impl Ticket ===
+
+impl Drop for Ticket<'_> {
+    fn drop(&mut self) {
+        self.admission.state.lock().turns(self.class).leave(self.turn);
+        // Another one is first now.
+        self.admission.changed.notify_all();
     }
 }
 
@@ -202,14 +236,20 @@ mod tests {
             },
         },
         thread,
+        time::{Duration, Instant},
     };
 
     use super::*;
+    use crate::compile::priority::Priority;
 
     const MIB: u64 = 1 << 20;
 
     fn admission(left: fn() -> Option<u64>) -> Admission {
         Admission { meter: MemoryMeter { left, used: |_| None }, ..Admission::new(2, 1024 * MIB) }
+    }
+
+    fn enter(admission: &Admission, class: CompileClass, size: u64) -> Result<CompilePermit<'_>, StoppedError> {
+        admission.enter(class, size, &SharedPriority::new(Priority::Normal))
     }
 
     /// A container with 1300 MiB, of which the large compile uses a growing part and the gateway another.
@@ -220,13 +260,13 @@ mod tests {
         let left = || Some(1300 * MIB - USED.load(Relaxed) - GROWN.load(Relaxed));
         let used = |pid| (pid == 7).then(|| USED.load(Relaxed));
         let admission = Admission { meter: MemoryMeter { left, used }, ..Admission::new(2, 1024 * MIB) };
-        let large = admission.enter(CompileClass::Large, 18 * MIB).unwrap();
+        let large = enter(&admission, CompileClass::Large, 18 * MIB).unwrap();
         let process = large.count(7);
         for (taken, grown) in [(0, 0), (20 * MIB, 0), (large.memory, 0), (large.memory, 20 * MIB)] {
             USED.store(taken, Relaxed);
             GROWN.store(grown, Relaxed);
             // It would wait for ever if there were no room.
-            let small = admission.enter(CompileClass::Small, MIB).unwrap();
+            let small = enter(&admission, CompileClass::Small, MIB).unwrap();
             assert!(large.memory + small.memory <= 1300 * MIB / 4 * 3);
         }
         drop((process, large));
@@ -236,15 +276,15 @@ mod tests {
     #[test]
     fn without_a_limit_each_takes_what_the_flag_says() {
         let admission = admission(|| None);
-        assert_eq!(admission.enter(CompileClass::Small, MIB).unwrap().memory, SMALL_MEMORY);
-        assert_eq!(admission.enter(CompileClass::Large, 18 * MIB).unwrap().memory, 1024 * MIB);
+        assert_eq!(enter(&admission, CompileClass::Small, MIB).unwrap().memory, SMALL_MEMORY);
+        assert_eq!(enter(&admission, CompileClass::Large, 18 * MIB).unwrap().memory, 1024 * MIB);
     }
 
     #[test]
     fn all_together_stay_below_three_quarters_of_what_is_left() {
         let admission = admission(|| Some(800 * MIB));
-        let large = admission.enter(CompileClass::Large, 18 * MIB).unwrap();
-        let small = admission.enter(CompileClass::Small, MIB).unwrap();
+        let large = enter(&admission, CompileClass::Large, 18 * MIB).unwrap();
+        let small = enter(&admission, CompileClass::Small, MIB).unwrap();
         assert!(large.memory >= 500 * MIB && small.memory >= LEAST + LEAST_PER_BYTE * MIB);
         assert!(large.memory + small.memory <= 600 * MIB, "{} + {}", large.memory, small.memory);
     }
@@ -252,7 +292,7 @@ mod tests {
     #[test]
     fn too_little_memory_is_said_when_nobody_will_give_any_back() {
         let admission = admission(|| Some(100 * MIB));
-        let error = admission.enter(CompileClass::Large, 18 * MIB).err().unwrap();
+        let error = enter(&admission, CompileClass::Large, 18 * MIB).err().unwrap();
         assert!(
             matches!(error, StoppedError::NoMemoryLeft { needed, left } if needed == 352 * MIB && left == 100 * MIB)
         );
@@ -261,16 +301,16 @@ mod tests {
     #[test]
     fn large_ones_take_turns_and_small_ones_go_past() {
         let admission = admission(|| None);
-        let first = admission.enter(CompileClass::Large, 2 * MIB).unwrap();
+        let first = enter(&admission, CompileClass::Large, 2 * MIB).unwrap();
         let (is_over, begun) = (AtomicBool::new(false), Barrier::new(2));
         thread::scope(|scope| {
             let second = scope.spawn(|| {
                 begun.wait();
-                let permit = admission.enter(CompileClass::Large, 2 * MIB).unwrap();
+                let permit = enter(&admission, CompileClass::Large, 2 * MIB).unwrap();
                 (permit.memory, is_over.load(SeqCst))
             });
             begun.wait();
-            let small = [1, 2].map(|size| admission.enter(CompileClass::Small, size).unwrap());
+            let small = [1, 2].map(|size| enter(&admission, CompileClass::Small, size).unwrap());
             assert!(!admission.state.lock().has_room(CompileClass::Large, admission.max_small));
             is_over.store(true, SeqCst);
             drop((small, first));
@@ -280,10 +320,54 @@ mod tests {
     }
 
     #[test]
+    fn those_that_wait_begin_by_priority_then_in_the_order_of_their_arrival() {
+        let admission = admission(|| None);
+        let (deadline, order) = (Instant::now() + Duration::from_secs(20), Mutex::new(Vec::new()));
+        let first = enter(&admission, CompileClass::Large, 2 * MIB).unwrap();
+        thread::scope(|scope| {
+            let all = [Priority::Background, Priority::Normal, Priority::Urgent, Priority::Normal, Priority::Urgent];
+            for (at, priority) in all.into_iter().enumerate() {
+                let (admission, order) = (&admission, &order);
+                scope.spawn(move || {
+                    let priority = SharedPriority::new(priority);
+                    let _permit = admission.enter(CompileClass::Large, 2 * MIB, &priority).unwrap();
+                    order.lock().push(at);
+                });
+                while admission.state.lock().turns(CompileClass::Large).len() <= at {
+                    assert!(Instant::now() < deadline, "it does not wait");
+                    thread::yield_now();
+                }
+            }
+            drop(first);
+        });
+        assert_eq!(*order.lock(), [2, 4, 1, 3, 0]);
+        assert_eq!(admission.state.lock().turns(CompileClass::Large).len(), 0);
+    }
+
+    #[test]
+    fn one_that_gives_up_lets_the_next_one_begin() {
+        static LEFT: AtomicU64 = AtomicU64::new(1000 * MIB);
+        let admission = &admission(|| Some(LEFT.load(Relaxed)));
+        let first = enter(admission, CompileClass::Large, 2 * MIB).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(20);
+        thread::scope(|scope| {
+            let priority = SharedPriority::new(Priority::Urgent);
+            let urgent = scope.spawn(move || admission.enter(CompileClass::Large, 30 * MIB, &priority).map(drop));
+            let normal = scope.spawn(move || enter(admission, CompileClass::Large, 2 * MIB).map(drop));
+            while admission.state.lock().turns(CompileClass::Large).len() < 2 {
+                assert!(Instant::now() < deadline, "they do not wait");
+                thread::yield_now();
+            }
+            LEFT.store(400 * MIB, Relaxed);
+            drop(first);
+            assert!(urgent.join().unwrap().is_err() && normal.join().unwrap().is_ok());
+        });
+    }
+
+    #[test]
     fn small_ones_are_as_many_as_cores() {
         let admission = admission(|| None);
-        let permits =
-            [admission.enter(CompileClass::Small, 1).unwrap(), admission.enter(CompileClass::Small, 1).unwrap()];
+        let permits = [1, 1].map(|size| enter(&admission, CompileClass::Small, size).unwrap());
         assert!(!admission.state.lock().has_room(CompileClass::Small, admission.max_small));
         drop(permits);
         assert!(admission.state.lock().has_room(CompileClass::Small, admission.max_small));

@@ -2,6 +2,8 @@
 
 use std::io::{self, Read, Write};
 
+use plimsoll_system::buffer;
+
 use crate::code::MAX_CODE_BYTES;
 
 const CODE: u8 = b'C';
@@ -40,7 +42,7 @@ impl CompileAnswer {
         from.read_exact(&mut tag).ok()?;
         from.read_exact(&mut length).ok()?;
         let length = usize::try_from(u64::from_le_bytes(length)).ok().filter(|length| *length <= MAX_CODE_BYTES)?;
-        let mut bytes = Vec::with_capacity(length);
+        let mut bytes = buffer(length);
         from.take(length as u64).read_to_end(&mut bytes).ok()?;
         if bytes.len() != length {
             return None;

@@ -15,6 +15,7 @@ use super::{
     config::ChildConfig,
     error::{CompileError, StoppedError, harmless, is_shortage},
     job::CompileJob,
+    priority::SharedPriority,
 };
 use crate::{code::CompiledCode, progress::Progress};
 
@@ -68,6 +69,7 @@ impl ChildCompiler {
         &self,
         job: CompileJob<'_>,
         progress: &Progress<'_>,
+        priority: &SharedPriority,
     ) -> (Result<CompiledCode, CompileError>, Duration) {
         let class = CompileClass::of(job.module.len() as u64);
         let begin = || {
@@ -75,12 +77,12 @@ impl ChildCompiler {
                 progress.begin();
             }
         };
-        match self.compile_as(class, job, begin) {
+        match self.compile_as(class, job, priority, begin) {
             // A module that looked small waits among the large ones.
             (Err(CompileError::Stopped(StoppedError::Memory(had))), queued)
                 if class == CompileClass::Small && had < self.config.memory =>
             {
-                let (code, queued_again) = self.compile_as(CompileClass::Large, job, || {});
+                let (code, queued_again) = self.compile_as(CompileClass::Large, job, priority, || {});
                 (code, queued + queued_again)
             }
             outcome => outcome,
@@ -92,10 +94,11 @@ impl ChildCompiler {
         &self,
         class: CompileClass,
         job: CompileJob<'_>,
+        priority: &SharedPriority,
         begin: impl FnOnce(),
     ) -> (Result<CompiledCode, CompileError>, Duration) {
         let started = Instant::now();
-        let permit = self.admission.enter(class, job.module.len() as u64);
+        let permit = self.admission.enter(class, job.module.len() as u64, priority);
         let queued = started.elapsed();
         let code = permit.map_err(CompileError::from).and_then(|permit| {
             begin();
@@ -242,18 +245,20 @@ mod tests {
     use std::sync::Barrier;
 
     use super::*;
+    use crate::compile::wait::{Priority, SharedPriority};
 
     #[test]
     fn the_time_in_which_a_module_waits_for_others_is_told_apart() {
         let compiler = ChildCompiler::new(ChildConfig::of("/nowhere"));
         let large = vec![0; 2 << 20];
         let job = CompileJob { module: &large, settings: None };
-        let (first, begun) = (compiler.admission.enter(CompileClass::Large, 2 << 20).unwrap(), Barrier::new(2));
+        let (normal, begun) = (SharedPriority::new(Priority::Normal), Barrier::new(2));
+        let first = compiler.admission.enter(CompileClass::Large, 2 << 20, &normal).unwrap();
         thread::scope(|scope| {
             let second = scope.spawn(|| {
                 let started = Instant::now();
                 begun.wait();
-                let (code, queued) = compiler.compile(job, &Progress::new(|_| {}, "large", &large));
+                let (code, queued) = compiler.compile(job, &Progress::new(|_| {}, "large", &large), &normal);
                 assert!(code.is_err());
                 (started.elapsed(), queued)
             });

@@ -6,7 +6,7 @@ use plimsoll_core::Module;
 
 use crate::{
     cache::{CacheKey, ModuleCache},
-    compile::{self, Backend, CheckedComponent, CompileError, CompileJob},
+    compile::{self, Backend, CheckedComponent, CompileError, CompileJob, SharedPriority},
     componentize,
     engine::Host,
     progress::Progress,
@@ -37,6 +37,7 @@ impl CachedCompiler {
         module: &Module,
         settings: Option<&str>,
         progress: &Progress<'_>,
+        priority: &SharedPriority,
     ) -> Compiled {
         let kind = match componentize::kind(module.bytes()) {
             Ok(kind) => kind,
@@ -48,7 +49,7 @@ impl CachedCompiler {
             return Compiled::at_once(checked.map_err(CompileError::from), true);
         }
         let job = CompileJob { module: module.bytes(), settings };
-        let (compiled, queued) = self.backend.compile(job, kind, host.engine(), progress);
+        let (compiled, queued) = self.backend.compile(job, kind, host.engine(), progress, priority);
         let result = compiled.and_then(|(component, code)| {
             let checked = compile::check(&component, &host.linker, kind)?;
             if let Some(cache) = &self.cache {

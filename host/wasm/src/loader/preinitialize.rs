@@ -14,13 +14,13 @@ use tracing::{debug, info, warn};
 
 use super::{Inner, cached_compiler::Compiled, preinit_queue::QueuedPolicy};
 use crate::{
-    compile::CompileError,
+    compile::{CompileError, Priority, SharedPriority},
     contract::RefusedError,
     guest::GuestModule,
     instance::{NotWarmed, WarmInstance},
     instance_pool::Preinitialized,
     progress::Progress,
-    shares::MemoryCharge,
+    shares::{MemoryCharge, Shares},
 };
 
 /// Time between two checks whether modules are being loaded.
@@ -86,26 +86,37 @@ impl Inner {
     /// If its start or its `validate` needs more than the settings, or too little memory is free.
     fn preinitialize(&self, guest: &GuestModule, module: &Module, settings: &Arc<str>) -> Result<(), CompileError> {
         let shares = &self.host.shares;
-        let full = |_| refused(FULL);
         // A compile takes seconds, so what can be known without it is checked first. The code is larger than its module.
         if !guest.can_be_preinitialized_with(settings) {
             return Err(refused(TOO_MANY).into());
         }
-        MemoryCharge::warm(shares).grow(module.bytes().len()).map_err(full)?;
+        grow(&mut MemoryCharge::warm(shares), module.bytes().len(), shares)?;
         let progress = Progress::new(|_| {}, "", module.bytes());
-        let Compiled { result, .. } = self.compiler.component(&self.host, module, Some(settings), &progress);
+        let priority = SharedPriority::new(Priority::Background);
+        let Compiled { result, .. } = self.compiler.component(&self.host, module, Some(settings), &progress, &priority);
         let module = Arc::new(result?.module);
         let code = module.instances.component().image_range();
         let mut charge = MemoryCharge::warm(shares);
-        charge.grow(code.end as usize - code.start as usize).map_err(full)?;
+        grow(&mut charge, code.end as usize - code.start as usize, shares)?;
         // The memory that its instances begin with decides which calls may use them.
-        let warm = WarmInstance::start(&module, shares);
+        let start = || WarmInstance::start(&module, shares);
+        let warm = match start() {
+            Err(NotWarmed::Full) if shares.reclaimers.make_way() => start(),
+            warm => warm,
+        };
         let memory = warm.map_err(|why| refused(if why == NotWarmed::Full { FULL } else { NOT_STARTED }))?.memory();
         // wasmtime keeps a copy of that memory without its zero pages, which instances map.
-        charge.grow(memory).map_err(full)?;
+        grow(&mut charge, memory, shares)?;
         let module = Preinitialized::new(module, memory, charge, self.preinitialized.add());
         if guest.preinitialize(settings, module) { Ok(()) } else { Err(refused(TOO_MANY).into()) }
     }
+}
+
+/// Adds bytes to a charge; if there is no room, spares give way. They come back with calls, as far as there is room then.
+fn grow(charge: &mut MemoryCharge, bytes: usize, shares: &Shares) -> Result<(), RefusedError> {
+    let grown =
+        charge.grow(bytes).or_else(|full| if shares.reclaimers.make_way() { charge.grow(bytes) } else { Err(full) });
+    grown.map_err(|_| refused(FULL))
 }
 
 fn refused(why: &str) -> RefusedError {

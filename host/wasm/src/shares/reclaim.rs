@@ -9,8 +9,11 @@ pub(crate) trait Reclaim: Send + Sync {
     /// Frees that memory; returns whether there was any.
     fn reclaim(&self) -> bool;
 
+    /// Frees the part of it that gains less than a pre-initialised module; returns whether there was any.
+    fn make_way(&self) -> bool;
+
     /// Frees the part of it that has no owner.
-    fn tidy(&self) {}
+    fn tidy(&self);
 }
 
 /// All who can give memory back; they unregister by being dropped.
@@ -30,9 +33,12 @@ impl Reclaimers {
 
     /// Asks all; returns whether any had memory to free.
     pub(crate) fn reclaim(&self) -> bool {
-        let all = self.all();
-        // `count` visits each; `any` would stop at the first.
-        all.iter().filter(|reclaimer| reclaimer.reclaim()).count() > 0
+        self.ask_all(|reclaimer| reclaimer.reclaim())
+    }
+
+    /// Asks all to make way for a pre-initialised module; returns whether any had memory to free.
+    pub(crate) fn make_way(&self) -> bool {
+        self.ask_all(|reclaimer| reclaimer.make_way())
     }
 
     /// Asks all to free what has no owner.
@@ -40,6 +46,12 @@ impl Reclaimers {
         for reclaimer in self.all() {
             reclaimer.tidy();
         }
+    }
+
+    fn ask_all(&self, free: impl Fn(&dyn Reclaim) -> bool) -> bool {
+        let all = self.all();
+        // `count` visits each; `any` would stop at the first.
+        all.iter().filter(|reclaimer| free(reclaimer.as_ref())).count() > 0
     }
 
     fn all(&self) -> Vec<Arc<dyn Reclaim>> {

@@ -70,6 +70,24 @@ async fn at_the_limit_the_longest_idle_connection_makes_room() {
     assert!(read_all(&mut left[0]).await.unwrap().is_empty());
 }
 
+/// Each new one looks for one to evict, and the head of a request arrives at any moment.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_in_use_keeps_its_place_when_many_others_come() {
+    let server = server(WireConfig { max_connections: 4, ..WireConfig::default() }).await;
+    let mut busy = server.client().await.unwrap();
+    assert_eq!(busy.post("/filter", BY_NAME).await.unwrap().text(), BY_NAME_FILTERED);
+    let address = server.address;
+    let others = tokio::spawn(async move {
+        for _ in 0..500 {
+            drop(TcpStream::connect(address).await.unwrap());
+        }
+    });
+    while !others.is_finished() {
+        assert_eq!(busy.post("/filter", BY_NAME).await.unwrap().text(), BY_NAME_FILTERED);
+    }
+    others.await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_slow_body_is_cut_while_others_are_served() {
     let server = server(WireConfig { body_timeout: SHORT, ..WireConfig::default() }).await;

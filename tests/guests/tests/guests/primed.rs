@@ -18,6 +18,11 @@ fn module(validate: &str, filter: &str) -> Vec<u8> {
 
 /// The same with more fields, such as a table.
 fn module_with(fields: &str, validate: &str, filter: &str) -> Vec<u8> {
+    module_of_pages(1, fields, validate, filter)
+}
+
+/// The same with a memory of this many pages.
+fn module_of_pages(pages: usize, fields: &str, validate: &str, filter: &str) -> Vec<u8> {
     let wat = format!(
         r#"(module
           (import "plimsoll:policy/host@0.1.0" "settings" (func $settings (param i32)))
@@ -25,7 +30,7 @@ fn module_with(fields: &str, validate: &str, filter: &str) -> Vec<u8> {
           (import "plimsoll:policy/host@0.1.0" "log" (func $log (param i32 i32 i32)))
           (import "plimsoll:policy/nodes@0.1.0" "count" (func $count (result i32)))
           (global $validated (mut i32) (i32.const 0))
-          (memory (export "memory") 1)
+          (memory (export "memory") {pages})
           {fields}
           (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) (i32.const 1024))
           (func (export "plimsoll:policy/validate@0.1.0#validate") (result i32)
@@ -291,6 +296,27 @@ fn a_module_that_is_not_pre_initialised_says_why() {
     }
     let error = loader.preinitialize_now(&module_of(&module), &settings("{}")).unwrap_err();
     assert!(error.to_string().contains("too many policies have this module"), "{error}");
+}
+
+/// The warm memory, half of all, has no room beside three spares of somewhat more than 1 MiB. Nothing but a spare saves the
+/// start of a module that is too large to be pre-initialised.
+#[test]
+fn spares_give_way_to_a_pre_initialised_module_unless_theirs_cannot_be_one() {
+    for (padding, gives_way) in [(0, true), (9 << 20, false)] {
+        let config = EngineConfig { guest_memory: 8 << 20, ..EngineConfig::in_process() };
+        let (loader, settings) = (WasmLoader::new(config).unwrap(), settings("{}"));
+        let spare = |at: u8| {
+            let fields = format!("(func (drop (i32.const {at}))) (@custom \"padding\" \"{}\")", "x".repeat(padding));
+            loader.load("", &module_of(&module_of_pages(16, &fields, "", ""))).unwrap()
+        };
+        let _spares: Vec<_> = (0..3).map(spare).collect();
+        wait_for_spares(&loader, 3);
+        let module = module_of(&module_of_pages(16, "", "", TRAPS_UNLESS_PRIMED));
+        let policy = loader.load("", &module).unwrap();
+        assert_eq!(loader.preinitialize_now(&module, &settings).is_ok(), gives_way);
+        assert_eq!(policy.filter(&ask(&settings), &[0]).is_ok(), gives_way);
+        assert_eq!(loader.spares() == 3, !gives_way);
+    }
 }
 
 /// Only memories and numbers are written into a module: a function that `validate` puts into a table would be lost, and
