@@ -93,7 +93,11 @@ impl FakeLoader {
 }
 
 impl Loader for FakeLoader {
-    fn load(&self, _: &str, module: &Module) -> Result<Arc<dyn Policy>, LoadError> {
+    fn load_for(
+        &self,
+        LoadRequest { policy, module, is_urgent }: LoadRequest<'_>,
+    ) -> Result<Arc<dyn Policy>, LoadError> {
+        self.requests.lock().unwrap().push((policy.to_owned(), is_urgent));
         let text = String::from_utf8_lossy(module.bytes());
         let tag = text.strip_prefix("good ").and_then(|rest| rest.strip_suffix(" end"));
         let Some(tag) = tag.map(str::to_owned) else {

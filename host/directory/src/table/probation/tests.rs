@@ -4,8 +4,8 @@ use std::{fs, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use plimsoll_core::{
-    Ask, Fault, FaultKind, Gateway, LoadError, Loader, Module, NoObserver, NodeObject, NodeSource, Nodes, Pod, PodRead,
-    Policy, PolicyState, Query, Read, Sender, SystemClock, Value, Verb, Verbs, Verdict,
+    Ask, Fault, FaultKind, Gateway, LoadError, LoadRequest, Loader, NoObserver, NodeObject, NodeSource, Nodes, Pod,
+    PodRead, Policy, PolicyState, Query, Read, Sender, SystemClock, Value, Verb, Verbs, Verdict,
 };
 use tempfile::TempDir;
 
@@ -52,7 +52,7 @@ const CHANGES: [Change; 3] = [
 // === impl TextLoader, TextPolicy ===
 
 impl Loader for TextLoader {
-    fn load(&self, _: &str, module: &Module) -> Result<Arc<dyn Policy>, LoadError> {
+    fn load_for(&self, LoadRequest { module, .. }: LoadRequest<'_'>) -> Result<Arc<dyn Policy>, LoadError> {
         if module.bytes() == b"bad" {
             return Err(LoadError::permanent("it is bad"));
         }
