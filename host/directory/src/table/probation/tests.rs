@@ -52,7 +52,7 @@ const CHANGES: [Change; 3] = [
 // === impl TextLoader, TextPolicy ===
 
 impl Loader for TextLoader {
-    fn load_for(&self, LoadRequest { module, .. }: LoadRequest<'_'>) -> Result<Arc<dyn Policy>, LoadError> {
+    fn load_for(&self, LoadRequest { module, .. }: LoadRequest<'_>) -> Result<Arc<dyn Policy>, LoadError> {
         if module.bytes() == b"bad" {
             return Err(LoadError::permanent("it is bad"));
         }
