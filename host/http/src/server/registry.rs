@@ -133,7 +133,7 @@ impl Registry {
         None
     }
 
-    /// Evicts one connection, if any may be evicted, although there are slots.
+    /// Evicts one connection, if any may be evicted, although there are permits.
     pub(super) fn make_room(&self) {
         self.open.lock().evict_one(true);
     }
@@ -277,8 +277,8 @@ mod tests {
         let in_use = registry.enter(peer).await;
         in_use.connection().begin_request();
         in_use.connection().end_request();
-        // Its entry is gone, and its slot is not.
-        let ended = Arc::clone(&registry.slots).try_acquire_owned().unwrap();
+        // Its entry is gone, and its permit is not.
+        let ended = Arc::clone(&registry.connections).try_acquire_owned().unwrap();
         let (new, ()) = tokio::join!(registry.enter(peer), async { drop(ended) });
         assert!(!in_use.connection().is_leaving());
         drop(new);
