@@ -245,7 +245,7 @@ mod tests {
     use std::sync::Barrier;
 
     use super::*;
-    use crate::compile::wait::{Priority, SharedPriority};
+    use crate::compile::priority::{Priority, SharedPriority};
 
     #[test]
     fn the_time_in_which_a_module_waits_for_others_is_told_apart() {
