@@ -83,7 +83,8 @@ impl Reload {
         if !is_loading(&roster) && !self.all_tried.swap(true, Ordering::Relaxed) {
             let states = roster.states();
             let count = |wanted| states.values().filter(|state| **state == wanted).count();
-            let (refused, kept) = (count(PolicyState::Failed), count(PolicyState::Kept));
+            let kept = count(PolicyState::Kept) + count(PolicyState::RolledBack);
+            let refused = count(PolicyState::Failed);
             let loaded = roster.members().filter(|member| !member.is_stand_in()).count();
             info!(loaded, refused, kept, "all policies were tried");
         }
