@@ -10,9 +10,12 @@ use tokio::task::yield_now;
 
 use super::{bounds::READ_BUFFER, state::ConnectionState};
 
-/// Bytes after which a connection yields its thread. hyper decodes for as long as bytes are ready, and the size of a
-/// chunk byte by byte, which takes milliseconds. Most requests by name have fewer bytes, and do not yield.
-const TURN: usize = READ_BUFFER;
+/// Bytes of framing after which a connection yields its thread. hyper decodes for as long as bytes are ready, and the size
+/// of a chunk byte by byte, which takes milliseconds. Most requests by name have fewer bytes, and do not yield.
+const TURN: u64 = READ_BUFFER as u64;
+
+/// Bytes of a body that count as one of framing: they are copied, not parsed.
+const BODY_PER_TURN: u64 = 8;
 
 /// Bytes of a request beside its body, 256 KiB of them for the head. No length bounds the rest, the framing of chunks.
 const FRAMING: u64 = 1 << 20;
@@ -23,14 +26,16 @@ const BODY_PER_FRAMING: u64 = 8;
 /// The bytes that were read from one connection.
 #[derive(Default)]
 pub(super) struct ReadMeter {
-    /// Bytes in this turn.
-    turn: usize,
+    /// Bytes of framing in this turn.
+    turn: u64,
     /// The number of requests that have begun.
     served: u64,
     /// Bytes since the last of them began, framing included.
     bytes: u64,
     /// Bytes of bodies that the connection had delivered by then.
     bodies: u64,
+    /// The most bytes beside the body so far. Bytes of a body count among them until it is delivered.
+    framing: u64,
 }
 
 // === impl ReadMeter ===
@@ -56,14 +61,15 @@ impl ReadMeter {
     /// # Errors
     /// If too many of this request's bytes are no part of a body.
     pub(super) fn count(&mut self, bytes: usize, connection: &ConnectionState, ahead: u64) -> io::Result<()> {
-        self.turn = self.turn.saturating_add(bytes);
         let (served, bodies) = (connection.served(), connection.body_bytes());
         if self.served != served {
-            *self = Self { turn: self.turn, served, bytes: 0, bodies };
+            *self = Self { turn: self.turn, served, bytes: 0, bodies, framing: 0 };
         }
         self.bytes = self.bytes.saturating_add(bytes as u64);
         let body = bodies.saturating_sub(self.bodies);
         let framing = self.bytes.saturating_sub(body);
+        let new = framing.saturating_sub(self.framing).saturating_add(bytes as u64 / BODY_PER_TURN);
+        (self.turn, self.framing) = (self.turn.saturating_add(new), self.framing.max(framing));
         if framing <= FRAMING.saturating_add(ahead).saturating_add(body / BODY_PER_FRAMING) {
             return Ok(());
         }
@@ -107,14 +113,34 @@ mod tests {
         for turn in 0..3 {
             for _ in 0..4 {
                 assert!(meter.poll_turn(&mut cx).is_ready());
-                meter.count(TURN / 4, &connection, 0).unwrap();
+                meter.count(TURN as usize / 4, &connection, 0).unwrap();
             }
             assert!(meter.poll_turn(&mut cx).is_pending());
             assert_eq!(count.0.load(Ordering::Relaxed), turn + 1);
         }
-        meter.count(TURN - 1, &connection, 0).unwrap();
+        meter.count(TURN as usize - 1, &connection, 0).unwrap();
         meter.end_turn();
         assert!(meter.poll_turn(&mut cx).is_ready());
+    }
+
+    #[test]
+    fn a_large_body_yields_once_in_eight_reads_and_small_chunks_after_each() {
+        let polls = |body_of_read: usize| {
+            let (connection, mut meter, mut yields) = (connection(), ReadMeter::default(), 0);
+            let mut cx = Context::from_waker(Waker::noop());
+            connection.begin_request();
+            let body = connection.body_guard(false);
+            for _ in 0..80 {
+                while meter.poll_turn(&mut cx).is_pending() {
+                    yields += 1;
+                }
+                meter.count(READ_BUFFER, &connection, u64::MAX).unwrap();
+                // A read is delivered before the next one.
+                body.received(body_of_read);
+            }
+            yields
+        };
+        assert_eq!([polls(READ_BUFFER), polls(READ_BUFFER / 100)], [10, 79]);
     }
 
     #[test]
