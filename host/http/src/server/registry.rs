@@ -1,6 +1,7 @@
 //! The open connections of a listener: their limit, and which one is evicted for a new one.
 
 use std::{
+    cmp::Reverse,
     collections::HashMap,
     net::IpAddr,
     sync::{
@@ -28,6 +29,15 @@ const YOUNG: Duration = Duration::from_millis(100);
 /// The time that a request waits to be admitted, and the number that may wait: each has its head in memory.
 const ADMISSION_TIMEOUT: Duration = Duration::from_millis(200);
 const MAX_WAITING: usize = 64;
+
+/// A peer with more than this part of all connections is a heavy one: its connections are evicted before those of others
+/// that do nothing wrong. A scheduler has a few.
+const HEAVY_PART: usize = 8;
+const MIN_HEAVY: usize = 8;
+
+/// Maximum connections of heavy peers, and of those that do something wrong, that end at a time. An HTTP/2 peer may take
+/// 100 ms to leave, and others that wait for a connection must not wait for each in turn.
+const MAX_LEAVING: usize = 8;
 
 /// Interval at which waiting requests and connections try to evict a connection.
 const RETRY_INTERVAL: Duration = Duration::from_millis(50);
@@ -73,6 +83,17 @@ enum Evictable {
     Unused,
 }
 
+/// The order of eviction, in ascending priority.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct EvictionRank {
+    does_wrong: bool,
+    is_of_heavy_peer: bool,
+    evictable: Evictable,
+    /// Connections of its peer.
+    of_peer: usize,
+    waited: Duration,
+}
+
 // === impl Registry ===
 
 impl Registry {
@@ -106,7 +127,7 @@ impl Registry {
                 let open = self.open.lock();
                 // With fewer connections one has just ended, and is about to release its permit.
                 if open.connections.len() >= self.max_connections {
-                    open.evict_one(since.elapsed() > SLOW);
+                    open.evict(since.elapsed() > SLOW);
                 }
             }
             if let Ok(Ok(permit)) = timeout(RETRY_INTERVAL, Arc::clone(&self.connections).acquire_owned()).await {
@@ -123,7 +144,7 @@ impl Registry {
         let _waiting = self.waiting.try_acquire().ok()?;
         let until = Instant::now() + ADMISSION_TIMEOUT;
         while Instant::now() < until {
-            if let Some((_, slow)) = self.open.lock().eviction_candidate(|evictable| evictable == Evictable::Slow) {
+            if let Some(slow) = self.open.lock().slowest() {
                 slow.cut();
             }
             if let Ok(Ok(permit)) = timeout(RETRY_INTERVAL, Arc::clone(&self.requests).acquire_owned()).await {
@@ -133,9 +154,9 @@ impl Registry {
         None
     }
 
-    /// Evicts one connection, if any may be evicted, although there are permits.
+    /// Evicts connections, if any may be evicted, although there are permits.
     pub(super) fn make_room(&self) {
-        self.open.lock().evict_one(true);
+        self.open.lock().evict(true);
     }
 
     /// Tells every connection to close once its requests are through.
@@ -172,33 +193,41 @@ impl Open {
         }
     }
 
-    /// Evicts one connection, if any may be evicted.
+    /// Evicts one connection, if any may be evicted; several, if they are of heavy peers or do something wrong.
     ///
     /// Unless it is urgent, an idle connection is spared while another one awaits a body: that one may still turn out
     /// to be slow.
-    fn evict_one(&self, is_urgent: bool) {
-        // One eviction at a time: a leaving connection ends within moments.
-        if self.connections.values().any(|connection| connection.is_leaving()) {
-            return;
-        }
-        let may_be_idle =
-            is_urgent || !self.connections.values().any(|connection| connection.body_awaited_for().is_some());
-        match self.eviction_candidate(|evictable| may_be_idle || evictable != Evictable::Idle) {
-            Some((Evictable::Slow, connection)) => connection.cut(),
-            Some((_, connection)) => connection.leave(),
-            None => {}
+    fn evict(&self, is_urgent: bool) {
+        let all = || self.connections.values();
+        let leaving = all().filter(|connection| connection.is_leaving()).count();
+        let may_be_idle = is_urgent || !all().any(|connection| connection.body_awaited_for().is_some());
+        let may = |rank: EvictionRank| may_be_idle || rank.is_of_heavy_peer || rank.evictable != Evictable::Idle;
+        let mut candidates: Vec<_> = self.candidates().filter(|(rank, _)| may(*rank)).collect();
+        candidates.sort_unstable_by_key(|(rank, _)| Reverse(*rank));
+        for (at, (rank, connection)) in candidates.into_iter().take(MAX_LEAVING.saturating_sub(leaving)).enumerate() {
+            // One eviction at a time of others: a leaving connection ends within moments.
+            if leaving + at > 0 && !rank.does_wrong && !rank.is_of_heavy_peer {
+                return;
+            }
+            if rank.evictable == Evictable::Slow { connection.cut() } else { connection.leave() }
         }
     }
 
-    /// The best candidate for eviction among the permitted ones: by priority, then of the peer with the most
-    /// connections, then the one that has waited longest.
-    fn eviction_candidate(&self, may: impl Fn(Evictable) -> bool) -> Option<(Evictable, &ConnectionState)> {
-        let evictable = |connection: &Arc<ConnectionState>| {
+    /// The slow connection to evict first.
+    fn slowest(&self) -> Option<&ConnectionState> {
+        let slow = self.candidates().filter(|(rank, _)| rank.evictable == Evictable::Slow);
+        slow.max_by_key(|(rank, _)| *rank).map(|(_, connection)| connection)
+    }
+
+    /// The connections that may be evicted, but for those that are leaving.
+    fn candidates(&self) -> impl Iterator<Item = (EvictionRank, &ConnectionState)> {
+        let heavy = MIN_HEAVY.max(self.connections.len() / HEAVY_PART);
+        self.connections.values().filter(|connection| !connection.is_leaving()).filter_map(move |connection| {
             let (evictable, waited) = Evictable::of(connection)?;
-            may(evictable).then(|| (evictable, connection.of_peer(), waited))
-        };
-        let all = self.connections.values().filter_map(|connection| Some((evictable(connection)?, connection)));
-        all.max_by_key(|(rank, _)| *rank).map(|((evictable, ..), connection)| (evictable, connection.as_ref()))
+            let (does_wrong, of_peer) = (evictable >= Evictable::Slow, connection.of_peer());
+            let rank = EvictionRank { does_wrong, is_of_heavy_peer: of_peer > heavy, evictable, of_peer, waited };
+            Some((rank, connection.as_ref()))
+        })
     }
 }
 
@@ -284,6 +313,29 @@ mod tests {
         drop(new);
     }
 
+    #[tokio::test]
+    async fn a_new_connection_outlives_the_idle_ones_of_a_peer_with_most_connections() {
+        let registry = Arc::new(Registry::new(20, 1));
+        let [attacker, scheduler] = ["192.0.2.1", "192.0.2.2"].map(|address| address.parse().unwrap());
+        let (mut theirs, mut ours) = (Vec::new(), Vec::new());
+        for _ in 0..19 {
+            let idle = registry.enter(attacker).await;
+            idle.connection().begin_request();
+            idle.connection().end_request();
+            theirs.push(idle);
+        }
+        ours.push(registry.enter(scheduler).await);
+        for _ in 0..19 {
+            registry.open.lock().evict(false);
+            theirs.retain(|theirs| !theirs.connection().is_leaving());
+            assert!(!ours[0].connection().is_leaving(), "{} are left", theirs.len());
+            if theirs.len() <= MIN_HEAVY {
+                return;
+            }
+        }
+        panic!("no idle connection leaves");
+    }
+
     #[test]
     fn of_connections_alike_the_one_of_the_peer_with_the_most_goes() {
         let mut open = Open::default();
@@ -291,8 +343,8 @@ mod tests {
         // The older one is of the peer that has few.
         let (first, _) = open.add(few);
         let added: Vec<_> = (0..3).map(|_| open.add(many)).collect();
-        let (_, spared) = open.eviction_candidate(|_| true).unwrap();
-        assert!(added.iter().any(|(_, connection)| std::ptr::eq(Arc::as_ptr(connection), spared)));
+        let (_, evicted) = open.candidates().max_by_key(|(rank, _)| *rank).unwrap();
+        assert!(added.iter().any(|(_, connection)| std::ptr::eq(Arc::as_ptr(connection), evicted)));
         for (key, _) in added {
             open.remove(key, many);
         }

@@ -9,7 +9,10 @@ use parking_lot::{Condvar, Mutex};
 use plimsoll_system::{cgroup, private_memory};
 
 use self::turns::{Turn, Turns};
-use super::{error::StoppedError, priority::SharedPriority};
+use super::{
+    error::StoppedError,
+    priority::{Priority, SharedPriority},
+};
 
 /// Modules up to this size are small. A policy in Rust has about 100 KB; a language runtime has megabytes.
 const SMALL_BYTES: u64 = 1 << 20;
@@ -115,7 +118,9 @@ impl Admission {
         let ticket = Ticket { admission: self, class, turn: self.state.lock().turns(class).join(priority) };
         let mut state = self.state.lock();
         loop {
-            if state.turns(class).first() == Some(ticket.turn) && state.has_room(class, self.max_small) {
+            // Small modules that take long to compile must not keep those of policies in force waiting.
+            let max_small = self.max_small + usize::from(priority.get() == Priority::Urgent);
+            if state.turns(class).first() == Some(ticket.turn) && state.has_room(class, max_small) {
                 let left = self.meter.left_without(&state.processes);
                 let memory = self.share(class, left, state.granted);
                 if memory >= needed {
@@ -362,6 +367,16 @@ mod tests {
             drop(first);
             assert!(urgent.join().unwrap().is_err() && normal.join().unwrap().is_ok());
         });
+    }
+
+    #[test]
+    fn one_urgent_small_one_runs_beside_as_many_others_as_cores() {
+        let admission = admission(|| None);
+        let _others = [1, 1].map(|size| enter(&admission, CompileClass::Small, size).unwrap());
+        let urgent = SharedPriority::new(Priority::Urgent);
+        // It would wait for ever.
+        let _permit = admission.enter(CompileClass::Small, 1, &urgent).unwrap();
+        assert!(!admission.state.lock().has_room(CompileClass::Small, admission.max_small + 1));
     }
 
     #[test]
