@@ -35,6 +35,10 @@ const MAX_WAITING: usize = 64;
 const HEAVY_PART: usize = 8;
 const MIN_HEAVY: usize = 8;
 
+/// A peer with more than that part of all connections or requests counts as slow with a body, or to read a reply, after
+/// this time.
+const HEAVY_SLOW: Duration = Duration::from_millis(50);
+
 /// Maximum connections of heavy peers, and of those that do something wrong, that end at a time. An HTTP/2 peer may take
 /// 100 ms to leave, and others that wait for a connection must not wait for each in turn.
 const MAX_LEAVING: usize = 8;
@@ -45,6 +49,7 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 /// The open connections of one listener.
 pub(super) struct Registry {
     max_connections: usize,
+    max_requests: usize,
     connections: Arc<Semaphore>,
     requests: Arc<Semaphore>,
     waiting: Semaphore,
@@ -101,6 +106,7 @@ impl Registry {
         let semaphore = |permits: usize| Arc::new(Semaphore::new(permits.clamp(1, Semaphore::MAX_PERMITS)));
         Self {
             max_connections: max_connections.max(1),
+            max_requests,
             connections: semaphore(max_connections),
             requests: semaphore(max_requests),
             waiting: Semaphore::new(MAX_WAITING),
@@ -144,8 +150,12 @@ impl Registry {
         let _waiting = self.waiting.try_acquire().ok()?;
         let until = Instant::now() + ADMISSION_TIMEOUT;
         while Instant::now() < until {
-            if let Some(slow) = self.open.lock().slowest() {
-                slow.cut();
+            {
+                let open = self.open.lock();
+                open.slowest()
+                    .or_else(|| open.slowest_of_heavy(self.max_requests))
+                    .into_iter()
+                    .for_each(ConnectionState::cut);
             }
             if let Ok(Ok(permit)) = timeout(RETRY_INTERVAL, Arc::clone(&self.requests).acquire_owned()).await {
                 return Some(permit);
@@ -219,13 +229,28 @@ impl Open {
         slow.max_by_key(|(rank, _)| *rank).map(|(_, connection)| connection)
     }
 
+    /// The connection that has awaited a body for longest, of those whose peers have more than their part of all requests.
+    fn slowest_of_heavy(&self, max_requests: usize) -> Option<&ConnectionState> {
+        let mut of_peer: HashMap<usize, usize> = HashMap::new();
+        for connection in self.connections.values() {
+            *of_peer.entry(connection.peer()).or_default() += connection.in_flight();
+        }
+        let heavy = MIN_HEAVY.max(max_requests / HEAVY_PART);
+        let of_heavy = self.connections.values().filter(|connection| of_peer[&connection.peer()] > heavy);
+        let slow = of_heavy.filter_map(|connection| Some((connection.body_awaited_for()?, connection)));
+        let slowest = slow.filter(|(awaited, _)| *awaited >= HEAVY_SLOW).max_by_key(|(awaited, _)| *awaited);
+        slowest.map(|(_, connection)| connection.as_ref())
+    }
+
     /// The connections that may be evicted, but for those that are leaving.
     fn candidates(&self) -> impl Iterator<Item = (EvictionRank, &ConnectionState)> {
         let heavy = MIN_HEAVY.max(self.connections.len() / HEAVY_PART);
         self.connections.values().filter(|connection| !connection.is_leaving()).filter_map(move |connection| {
-            let (evictable, waited) = Evictable::of(connection)?;
-            let (does_wrong, of_peer) = (evictable >= Evictable::Slow, connection.of_peer());
-            let rank = EvictionRank { does_wrong, is_of_heavy_peer: of_peer > heavy, evictable, of_peer, waited };
+            let of_peer = connection.of_peer();
+            let is_of_heavy_peer = of_peer > heavy;
+            let (evictable, waited) = Evictable::of(connection, if is_of_heavy_peer { HEAVY_SLOW } else { SLOW })?;
+            let does_wrong = evictable >= Evictable::Slow;
+            let rank = EvictionRank { does_wrong, is_of_heavy_peer, evictable, of_peer, waited };
             Some((rank, connection.as_ref()))
         })
     }
@@ -234,8 +259,8 @@ impl Open {
 // === impl Evictable ===
 
 impl Evictable {
-    /// Whether a connection may be evicted, and how long it has waited.
-    fn of(connection: &ConnectionState) -> Option<(Self, Duration)> {
+    /// Whether a connection may be evicted, and how long it has waited; `slow` is the time after which it is slow.
+    fn of(connection: &ConnectionState, slow: Duration) -> Option<(Self, Duration)> {
         if let Some(unused) = connection.unused_for() {
             let evictable = match (unused < YOUNG, connection.served()) {
                 (false, _) => Self::Unused,
@@ -244,7 +269,7 @@ impl Evictable {
             };
             return Some((evictable, unused));
         }
-        if let Some(awaited) = connection.awaited_for().filter(|awaited| *awaited >= SLOW) {
+        if let Some(awaited) = connection.awaited_for().filter(|awaited| *awaited >= slow) {
             return Some((Self::Slow, awaited));
         }
         connection.is_at_rest().then(|| (Self::Idle, connection.idle_since().elapsed()))
@@ -295,7 +320,7 @@ mod tests {
             connection.end_request();
         }
         arriving.head_began(arriving.served());
-        let [new, idle, arriving] = [new, idle, arriving].map(|connection| Evictable::of(&connection).unwrap().0);
+        let [new, idle, arriving] = [new, idle, arriving].map(|connection| Evictable::of(&connection, SLOW).unwrap().0);
         assert!(idle < arriving && arriving < new, "{idle:?} {arriving:?} {new:?}");
     }
 
@@ -334,6 +359,29 @@ mod tests {
             }
         }
         panic!("no idle connection leaves");
+    }
+
+    #[tokio::test]
+    async fn at_the_limit_of_requests_bodies_of_a_peer_with_most_of_them_are_cut_early() {
+        let registry = Arc::new(Registry::new(100, 16));
+        let [attacker, scheduler] = ["192.0.2.1", "192.0.2.2"].map(|address| address.parse().unwrap());
+        let connections = [registry.enter(attacker).await, registry.enter(scheduler).await];
+        let begin =
+            |at: usize| (connections[at].connection().begin_request(), connections[at].connection().body_guard(false));
+        let (few, begun) = ((0..4).map(|_| begin(1)).collect::<Vec<_>>(), Instant::now());
+        let slowest =
+            || registry.open.lock().slowest_of_heavy(16).map(|slow| std::ptr::eq(slow, &**connections[0].connection()));
+        while begun.elapsed() < 2 * HEAVY_SLOW {
+            assert_eq!(slowest(), None);
+            tokio::task::yield_now().await;
+        }
+        let (many, begun) = ((0..12).map(|_| begin(0)).collect::<Vec<_>>(), Instant::now());
+        while slowest().is_none() {
+            assert!(begun.elapsed() < Duration::from_secs(10));
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(slowest(), Some(true));
+        drop((few, many));
     }
 
     #[test]

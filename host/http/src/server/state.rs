@@ -76,6 +76,16 @@ impl ConnectionState {
         self.of_peer.load(Ordering::Relaxed)
     }
 
+    /// A number that only connections of its peer have.
+    pub(super) fn peer(&self) -> usize {
+        Arc::as_ptr(&self.of_peer).addr()
+    }
+
+    /// Requests in flight.
+    pub(super) fn in_flight(&self) -> usize {
+        self.in_flight.load(Ordering::Relaxed)
+    }
+
     /// Requests that have begun so far.
     pub(super) fn served(&self) -> u64 {
         self.served.load(Ordering::Relaxed)
@@ -88,7 +98,7 @@ impl ConnectionState {
 
     /// Whether no request is in flight; a reply may still be on its way.
     pub(super) fn is_idle(&self) -> bool {
-        self.in_flight.load(Ordering::Relaxed) == 0
+        self.in_flight() == 0
     }
 
     pub(super) fn idle_since(&self) -> Instant {
