@@ -366,16 +366,21 @@ mod tests {
         let registry = Arc::new(Registry::new(100, 16));
         let [attacker, scheduler] = ["192.0.2.1", "192.0.2.2"].map(|address| address.parse().unwrap());
         let connections = [registry.enter(attacker).await, registry.enter(scheduler).await];
-        let begin =
+        let request =
             |at: usize| (connections[at].connection().begin_request(), connections[at].connection().body_guard(false));
-        let (few, begun) = ((0..4).map(|_| begin(1)).collect::<Vec<_>>(), Instant::now());
-        let slowest =
-            || registry.open.lock().slowest_of_heavy(16).map(|slow| std::ptr::eq(slow, &**connections[0].connection()));
+        let (few, begun) = ((0..4).map(|_| request(1)).collect::<Vec<_>>(), Instant::now());
+        let slowest = || {
+            registry
+                .open
+                .lock()
+                .slowest_of_heavy(16)
+                .map(|slow| std::ptr::eq(slow, Arc::as_ptr(connections[0].connection())))
+        };
         while begun.elapsed() < 2 * HEAVY_SLOW {
             assert_eq!(slowest(), None);
             tokio::task::yield_now().await;
         }
-        let (many, begun) = ((0..12).map(|_| begin(0)).collect::<Vec<_>>(), Instant::now());
+        let (many, begun) = ((0..12).map(|_| request(0)).collect::<Vec<_>>(), Instant::now());
         while slowest().is_none() {
             assert!(begun.elapsed() < Duration::from_secs(10));
             tokio::task::yield_now().await;
