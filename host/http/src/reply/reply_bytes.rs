@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 
-/// Minimum length of a slice of the request: a shorter one is copied, since a piece more costs more than its bytes.
-const MIN_SLICE: usize = 16 << 10;
+/// Minimum length of a slice of the request: a shorter one is copied, since a piece more costs more than its bytes. Most
+/// whole nodes are longer.
+const MIN_SLICE: usize = 4 << 10;
 
 /// The bytes of a reply as pieces, which are sent one after another.
 ///
