@@ -9,7 +9,7 @@ use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use plimsoll_core::{ObjectError, Pod};
 
-/// Pods that are kept: one for each of so many requests at once.
+/// Maximum pods that are kept: one for each request in flight, as long as there are no more than this.
 const MAX_PODS: usize = 8;
 
 /// The most bytes of a pod that is kept.

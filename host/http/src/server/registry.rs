@@ -30,12 +30,12 @@ const YOUNG: Duration = Duration::from_millis(100);
 const ADMISSION_TIMEOUT: Duration = Duration::from_millis(200);
 const MAX_WAITING: usize = 64;
 
-/// A peer with more than this part of all connections is a heavy one: its connections are evicted before those of others
+/// A peer with more than an eighth of all connections is a heavy one: its connections are evicted before those of others
 /// that do nothing wrong. A scheduler has a few.
 const HEAVY_PART: usize = 8;
 const MIN_HEAVY: usize = 8;
 
-/// A peer with more than that part of all connections or requests counts as slow with a body, or to read a reply, after
+/// A peer with more than an eighth of all connections or requests counts as slow with a body, or to read a reply, after
 /// this time.
 const HEAVY_SLOW: Duration = Duration::from_millis(50);
 
@@ -229,7 +229,7 @@ impl Open {
         slow.max_by_key(|(rank, _)| *rank).map(|(_, connection)| connection)
     }
 
-    /// The connection that has awaited a body for longest, of those whose peers have more than their part of all requests.
+    /// The connection that has awaited a body for longest, of those whose peers have more than an eighth of all requests.
     fn slowest_of_heavy(&self, max_requests: usize) -> Option<&ConnectionState> {
         let mut of_peer: HashMap<usize, usize> = HashMap::new();
         for connection in self.connections.values() {
@@ -242,7 +242,7 @@ impl Open {
         slowest.map(|(_, connection)| connection.as_ref())
     }
 
-    /// The connections that may be evicted, but for those that are leaving.
+    /// The connections that may be evicted and are not leaving yet.
     fn candidates(&self) -> impl Iterator<Item = (EvictionRank, &ConnectionState)> {
         let heavy = MIN_HEAVY.max(self.connections.len() / HEAVY_PART);
         self.connections.values().filter(|connection| !connection.is_leaving()).filter_map(move |connection| {

@@ -16,7 +16,7 @@ pub(crate) enum Priority {
     Urgent,
 }
 
-/// The priority of a load. It rises if a more urgent load comes to wait for the same module (priority inheritance).
+/// The priority of a load. Another load that waits for the same module raises it to its priority (priority inheritance).
 #[derive(Debug, Clone)]
 pub(crate) struct SharedPriority(Arc<AtomicU8>);
 
