@@ -7,7 +7,7 @@ use plimsoll_cluster::{ApiServer, ClusterWatch, Credentials, SnapshotError, Snap
 use plimsoll_core::{Cluster, Gateway};
 use tracing::{error, info};
 
-use crate::{commands::PLUGIN_RUNNER, heartbeat, metrics::Metrics};
+use crate::{commands::PLUGIN_RUNNER, metrics::Metrics};
 
 /// The interval at which the snapshot file is checked.
 const SNAPSHOT_INTERVAL: Duration = Duration::from_millis(500);
@@ -85,7 +85,6 @@ impl ClusterSource {
                 });
                 let watch = Arc::new(watch);
                 metrics.watch.set((Arc::clone(&watch), staleness));
-                heartbeat::start(gateway, &watch)?;
                 Ok(WatchGuard::ApiServer(api, watch))
             }
         }

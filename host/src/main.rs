@@ -11,7 +11,6 @@ mod counting;
 mod descriptors;
 mod engine;
 mod facts;
-mod heartbeat;
 mod logging;
 mod metrics;
 mod output;

@@ -166,14 +166,6 @@ impl NotBound {
             Self::Refused(reason) | Self::Retry(reason) => reason,
         }
     }
-
-    /// The same with another reason.
-    pub(crate) fn with_reason(self, reason: String) -> Self {
-        match self {
-            Self::Refused(_) => Self::Refused(reason),
-            Self::Retry(_) => Self::Retry(reason),
-        }
-    }
 }
 
 impl From<String> for NotBound {

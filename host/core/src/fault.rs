@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use crate::Secrets;
-
 crate::words! {
     /// The kind of a fault; logs, metrics and the scheduler's events show its name.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -72,12 +70,6 @@ impl Fault {
     /// A policy gave another number of answers than it was asked for.
     pub(crate) fn miscounted(answers: usize, nodes: usize) -> Self {
         Self::new(FaultKind::Output, format!("{answers} answers for {nodes} nodes"))
-    }
-
-    /// The same fault without the secrets of the policy's settings, which a guest may quote as it fails.
-    #[must_use]
-    pub fn without(self, secrets: &Secrets) -> Self {
-        Self { detail: secrets.hide(&self.detail).into_owned(), ..self }
     }
 }
 

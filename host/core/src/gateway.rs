@@ -21,8 +21,8 @@ use parking_lot::Mutex;
 
 pub use self::{announcing::Announcement, post_reply::PostReplyWork};
 use crate::{
-    Binder, Blocking, CacheLimit, Clock, Cluster, DecisionTable, Explanation, Group, Heartbeat, KnownNodes, Observer,
-    Pod, Roster, Sender, Verb,
+    Binder, Blocking, CacheLimit, Clock, Cluster, DecisionTable, Explanation, Group, KnownNodes, Observer, Pod, Roster,
+    Sender, Verb,
     announced::Announced,
     bind_calls::BindCalls,
     cache::Recheck,
@@ -55,7 +55,6 @@ pub struct Gateway {
     recheck: Arc<Recheck>,
     /// Whether a view of the cluster is on its way.
     expects_cluster: AtomicBool,
-    heartbeat: OnceLock<Arc<Heartbeat>>,
     blocking: OnceLock<Blocking>,
     follower: OnceLock<ClusterFollower>,
 }
@@ -88,15 +87,6 @@ impl Gateway {
         self.node_caches.known(sender)
     }
 
-    /// Whether a request that came at this moment may be answered from the view of the cluster.
-    fn check_staleness(&self, received: Instant) -> Result<(), DecideError> {
-        if self.heartbeat.get().is_some_and(|heartbeat| heartbeat.is_stale(received)) {
-            Err(DecideError::StaleView)
-        } else {
-            Ok(())
-        }
-    }
-
     /// Turns `NoCluster` into `Listing` while the first list is under way.
     fn with_listing(&self, error: DecideError) -> DecideError {
         match error {
@@ -115,7 +105,6 @@ impl Gateway {
     /// # Errors
     /// If the request makes no sense, or a policy failed whose faults fail the decision.
     pub fn filter(&self, group: &str, query: &Query<'_>) -> Result<(FilterOutcome, PostReplyWork), DecideError> {
-        self.check_staleness(query.received)?;
         let name = group;
         let (group, expects_binds) = self.group_and_binds(name)?;
         let reads_pods = expects_binds && group.reads_pods(&query.pod);
@@ -149,7 +138,6 @@ impl Gateway {
         group: &str,
         query: &Query<'_>,
     ) -> Result<(PrioritizeOutcome, PostReplyWork), DecideError> {
-        self.check_staleness(query.received)?;
         let name = group;
         let (group, expects_binds) = self.group_and_binds(name)?;
         let context = self.context(query, self.cluster().as_ref())?;
@@ -176,7 +164,6 @@ impl Gateway {
         received: Instant,
         sender: Sender,
     ) -> Result<(PreemptOutcome, PostReplyWork), DecideError> {
-        self.check_staleness(received)?;
         let group = self.group(group)?;
         let (caller, moment) = (self.caller(received), self.moment());
         let cluster = self.cluster();
@@ -221,9 +208,7 @@ impl Gateway {
         let member = roster.members().find(|member| member.id() == policy);
         let member = member.ok_or_else(|| DecideError::UnknownPolicy(policy.to_owned()))?;
         let (cluster, verbs) = (self.cluster().unwrap_or_default(), member.policy.verbs());
-        let table = |verb| {
-            Some((verb, member.cache.decision_table(verb, &cluster)?.into_shown(&member.settings, &member.fact_access)))
-        };
+        let table = |verb| Some((verb, member.cache.decision_table(verb, &cluster)?.into_shown(&member.fact_access)));
         Ok(verbs.iter().filter_map(table).collect())
     }
 

@@ -71,8 +71,7 @@ pub trait Policy: Send + Sync {
         self.imports().iter().any(|import| COUNTING.contains(&import.as_str()))
     }
 
-    /// The policy as its module is, where this one stands before it; see [`crate::redacting`] and
-    /// [`crate::not_counting`].
+    /// The policy as its module is, where this one stands before it; see [`crate::not_counting`].
     fn undecorated(&self) -> Option<Arc<dyn Policy>> {
         None
     }

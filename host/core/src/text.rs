@@ -2,6 +2,9 @@
 
 use std::{borrow::Cow, fmt::Write};
 
+/// Maximum characters of a quotation from a file.
+const MAX_QUOTED_CHARS: usize = 80;
+
 /// Whether a character does something to a terminal or a log instead of being seen: a control character (C0, DEL or
 /// C1), a line or paragraph separator, or one that changes the direction of text.
 pub fn is_unprintable(c: char) -> bool {
@@ -30,6 +33,14 @@ pub fn escaped(text: &str, keep: impl Fn(char) -> bool) -> Cow<'_, str> {
 /// A text of at most this many bytes, cut between characters.
 pub fn bounded(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
+}
+
+/// A part of a file as a message may quote it: on one line, and not long.
+pub fn quotable(part: &str) -> Cow<'_, str> {
+    match part.char_indices().nth(MAX_QUOTED_CHARS) {
+        None => escaped(part, |_| false),
+        Some((end, _)) => Cow::Owned(format!("{}…", escaped(&part[..end], |_| false))),
+    }
 }
 
 /// The text without characters that could forge lines or colours.
@@ -61,6 +72,13 @@ mod tests {
         assert_eq!(one_line("a\u{1b}[31m\nb"), "a [31m b");
         assert_eq!(excerpt("a\nbc", 3), "a b…");
         assert_eq!(excerpt("a\nbc", 4), "a bc");
+    }
+
+    #[test]
+    fn a_quotation_is_short_and_on_one_line() {
+        assert_eq!(quotable("a\nb"), "a\\u000ab");
+        assert_eq!(quotable(&"é".repeat(80)), "é".repeat(80));
+        assert_eq!(quotable(&"é".repeat(81)), "é".repeat(80) + "…");
     }
 
     #[test]

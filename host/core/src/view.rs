@@ -100,7 +100,7 @@ impl View {
         self
     }
 
-    /// The policy's settings as JSON. Anything shown of them goes through [`crate::Secrets`].
+    /// The policy's settings as JSON.
     pub fn settings(&self) -> &Arc<str> {
         &self.settings
     }

@@ -177,7 +177,7 @@ impl From<DecideError> for WireError {
                 let outside = bounded(outside, MAX_OUTSIDE_BYTES);
                 Self { outside, is_routine, ..Self::new(StatusCode::INTERNAL_SERVER_ERROR, text) }
             }
-            DecideError::Listing | DecideError::StaleView => Self::new(StatusCode::SERVICE_UNAVAILABLE, text),
+            DecideError::Listing => Self::new(StatusCode::SERVICE_UNAVAILABLE, text),
             DecideError::Object(_) => Self::malformed(text),
             DecideError::Policy { policy, verb, fault } => {
                 // The fault's detail may quote a guest, so it goes to our log only.

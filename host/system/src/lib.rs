@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  wasm (compiled code) ─────┐
-//!  directory (last good) ────┼──> PrivateDir · bounded_file · buffer · cgroup · private_memory · digest · Debouncer · FileStamp · is_own · uptime · error_chain
+//!  directory (last good) ────┼──> PrivateDir · bounded_file · buffer · cgroup · private_memory · digest · Debouncer · FileStamp · is_own · error_chain
 //!  cluster, http, binary ────┘
 //! ```
 //!
@@ -18,7 +18,6 @@ mod file_stamp;
 mod owner;
 mod private_dir;
 mod process_memory;
-mod uptime;
 
 pub use buffer::buffer;
 pub use debouncer::Debouncer;
@@ -27,4 +26,3 @@ pub use file_stamp::{FileIdentity, FileStamp};
 pub use owner::is_own;
 pub use private_dir::{DirLimit, PrivateDir};
 pub use process_memory::private_memory;
-pub use uptime::uptime;

@@ -1,8 +1,8 @@
 //! Forwards a guest's log lines to the operator's log, bounded and sanitized.
 
-use std::{cell::OnceCell, sync::Arc};
+use std::sync::Arc;
 
-use plimsoll_core::{Ask, Origin, PodId, RequestId, Secrets, Verb, View, bounded, one_line};
+use plimsoll_core::{Ask, Origin, PodId, RequestId, Verb, View, bounded, one_line};
 use tracing::{debug, error, info, warn};
 
 /// Maximum log lines of one call.
@@ -30,8 +30,6 @@ pub(crate) enum LogLevel {
 #[derive(Debug)]
 pub(crate) struct GuestLog {
     about: LogContext,
-    /// The secrets in the settings, which are redacted.
-    secrets: OnceCell<Arc<Secrets>>,
     lines: u32,
     /// Standard output and standard error, up to the next line break.
     partial: [Vec<u8>; 2],
@@ -56,18 +54,14 @@ impl GuestLog {
     pub(crate) fn of(ask: &Ask) -> Self {
         let (policy, origin, view) = (Arc::clone(&ask.policy), ask.origin.clone(), Arc::clone(&ask.view));
         let about = LogContext { policy, origin, view, node: None };
-        let (secrets, partial) = (OnceCell::new(), [Vec::new(), Vec::new()]);
-        Self { about, secrets, lines: 0, partial, last_words: String::new() }
+        Self { about, lines: 0, partial: [Vec::new(), Vec::new()], last_words: String::new() }
     }
 
     /// Writes one line of the guest.
     pub(crate) fn line(&mut self, level: LogLevel, text: &str) {
         self.lines = self.lines.saturating_add(1);
         if self.lines <= MAX_LINES {
-            // A secret may be cut at the limit: its beginning is enough to redact it.
-            let secrets = self.secrets.get_or_init(|| Secrets::shared(self.about.view.settings()));
-            let text = secrets.hide(bounded(text, MAX_LINE_BYTES));
-            self.about.emit(level, &one_line(bounded(&text, MAX_LINE_BYTES)));
+            self.about.emit(level, &one_line(bounded(text, MAX_LINE_BYTES)));
         } else if self.lines == MAX_LINES + 1 {
             self.about.emit(LogLevel::Warn, "log cut: a call may write 64 lines");
         }

@@ -5,7 +5,7 @@
 
 use std::fmt::{self, Write as _};
 
-use plimsoll_core::{looks_secret, quotable};
+use plimsoll_core::quotable;
 use serde::de::DeserializeOwned;
 use serde_path_to_error::{Path, Segment};
 use serde_saphyr::{Error, Location, Options, SnippetMode, budget::BudgetBreach, render_options};
@@ -167,8 +167,7 @@ fn describe(error: &Error, mut field: String) -> FieldError {
         other => {
             let text = other.render_with_options(render_options! { snippets: SnippetMode::Off });
             // The parser names the position behind its text; the caller prints it.
-            let text = text.split(" at line ").next().unwrap_or_default().trim_end().to_owned();
-            if text.split_whitespace().any(looks_secret) { "this is not YAML".to_owned() } else { text }
+            text.split(" at line ").next().unwrap_or_default().trim_end().to_owned()
         }
     };
     FieldError { position, field, text }

@@ -229,16 +229,9 @@ impl Cut<'_> {
         text
     }
 
-    /// The settings, unless something in them is secret: then the case has those of the sidecar.
     fn push_settings(&self, text: &mut String) {
-        let parse = |json: &str| serde_json::from_str::<Value>(json).unwrap_or_default();
-        let (settings, shown) = (parse(self.settings), parse(&plimsoll_core::shown_settings(self.settings)));
-        if settings != shown {
-            push(
-                text,
-                format_args!("# No settings: some of the sidecar's are secret, and the case is run with those."),
-            );
-        } else if !settings.is_null() {
+        let settings = serde_json::from_str::<Value>(self.settings).unwrap_or_default();
+        if !settings.is_null() {
             entry(text, "settings", &settings, 0);
         }
     }

@@ -9,7 +9,6 @@ use kube::{
     Config,
     config::{Kubeconfig, KubeconfigError},
 };
-use plimsoll_core::looks_secret;
 use plimsoll_system::{bounded_file::check_input, error_chain};
 
 use super::{error::ConnectError, shown_url::shown_url};
@@ -113,12 +112,7 @@ fn files_of_context(file: &Kubeconfig) -> impl Iterator<Item = &str> {
 
 /// The message of a parser, without the lines of the file that it quotes below: they may have tokens.
 fn without_content(text: &str) -> String {
-    let line = text.lines().next().unwrap_or_default();
-    if looks_secret(line) {
-        "it cannot be read; the error quotes what may be a secret".to_owned()
-    } else {
-        line.to_owned()
-    }
+    text.lines().next().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use parking_lot::{Mutex, MutexGuard};
 use plimsoll_decision_cache::{HeapSize, ReadLog, SharedLog};
 
 use super::attribute::{Attribute, AttributeRef};
-use crate::{FactAccess, Read, ReadError, Secrets, Shown, Value, excerpt, read::ReadScope, shown_settings};
+use crate::{FactAccess, Read, ReadError, Shown, Value, excerpt, read::ReadScope};
 
 /// Maximum reads with their values.
 const MAX_LINES: usize = 1_000;
@@ -91,16 +91,12 @@ impl Recording {
         recording
     }
 
-    /// The reads of [`Self::take_lines`], with the policy's source names and without secrets of its settings (JSON).
-    pub(crate) fn take_shown_lines(&self, settings: &str, facts: Option<&FactAccess>) -> Vec<ReadLine> {
-        let secrets = Secrets::of(settings);
+    /// The reads of [`Self::take_lines`], with the policy's names of the sources.
+    pub(crate) fn take_shown_lines(&self, facts: Option<&FactAccess>) -> Vec<ReadLine> {
         let mut lines = self.take_lines();
         for line in &mut lines {
             if let Some(Cow::Owned(own)) = facts.map(|facts| facts.in_words_of_policy(&line.read)) {
                 line.read = own;
-            }
-            if let Cow::Owned(hidden) = secrets.hide(&line.read) {
-                line.read = hidden;
             }
         }
         lines
@@ -142,7 +138,7 @@ impl Recording {
                 ReadScope::Node(node, _) if position != Some(node) => name(node).cloned(),
                 _ => None,
             };
-            let value = Shown::of_answer(*read, &for_people(read, answer));
+            let value = Shown::of_answer(*read, answer);
             let read = excerpt(&read.to_string(), MAX_READ_BYTES);
             lines.push(ReadLine { read, value, other, is_of_others });
         }
@@ -223,14 +219,6 @@ fn compares_nodes(read: &Read<'_>, position: Option<u32>) -> bool {
         ReadScope::Whole => true,
         ReadScope::Node(node, _) => position != Some(node),
         ReadScope::Constant | ReadScope::Request(_) | ReadScope::Cluster(_) => false,
-    }
-}
-
-/// The answer as it may be shown: settings may hold values that only the policy should know.
-fn for_people<'v>(read: &Read<'_>, answer: &Result<Value<'v>, ReadError>) -> Result<Value<'v>, ReadError> {
-    match (read, answer) {
-        (Read::HostSettings, Ok(Value::Text(settings))) => Ok(Value::Text(shown_settings(settings).into())),
-        _ => answer.clone(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
 use plimsoll_decision_cache::{Answer, AnswerCache, Branch, DecisionTree, Fingerprint};
 
 use super::{attribute::Attribute, source::ViewSource};
-use crate::{Cluster, FactAccess, Secrets, Shown, SurveyAnswer, View, excerpt};
+use crate::{Cluster, FactAccess, Shown, SurveyAnswer, View, excerpt};
 
 /// The most rows of a table.
 const MAX_ROWS: usize = 1_000;
@@ -71,15 +71,11 @@ impl DecisionTable {
         table
     }
 
-    /// The table in words of the policy, without secrets of its settings (JSON), which it may use as keys.
-    pub(crate) fn into_shown(mut self, settings: &str, facts: &FactAccess) -> Self {
-        let secrets = Secrets::of(settings);
+    /// The table with the policy's names of the sources.
+    pub(crate) fn into_shown(mut self, facts: &FactAccess) -> Self {
         for condition in self.rows.iter_mut().flat_map(|row| &mut row.conditions) {
             if let Cow::Owned(own) = facts.in_words_of_policy(&condition.read) {
                 condition.read = own.into();
-            }
-            if let Cow::Owned(hidden) = secrets.hide(&condition.read) {
-                condition.read = hidden.into();
             }
         }
         self

@@ -66,7 +66,7 @@ pub fn read_for(policy: &dyn Policy, ask: &Ask, verb: Verb, node: u32) -> Result
         }
         Verb::Validate => policy.validate(&ask).map(drop),
     }?;
-    Ok(recording.take_shown_lines(ask.view.settings(), ask.view.fact_access()))
+    Ok(recording.take_shown_lines(ask.view.fact_access()))
 }
 
 /// Calls a fresh instance about one node of a view. It is not reported to the observer, and a fault does not open the
@@ -98,7 +98,7 @@ pub(super) fn evaluate<A>(
     let answer = caller.bounded(member, verb, Arc::new(view), caller.now(), |question| ask(question, &recording));
     SingleEvaluation {
         answer,
-        reads: recording.take_shown_lines(&member.settings, Some(&member.fact_access)),
+        reads: recording.take_shown_lines(Some(&member.fact_access)),
         reads_whole: recording.is_uncacheable(),
     }
 }

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use crate::{
     Ask, Blocking, CallClass, CallOf, Clock, Fault, FaultKind, Limits, Member, Observer, OnError, Origin, Outcome, Pod,
-    RequestId, Secrets, Verb, View,
+    RequestId, Verb, View,
     answer::{VerbAnswer, check},
     cache::{Recheck, RecheckSampler},
     circuit::Pause,
@@ -241,8 +241,7 @@ impl Caller {
         let result = self
             .blocking
             .run(|| catch_unwind(AssertUnwindSafe(|| ask_guest(&question))))
-            .unwrap_or_else(|panic| Err(Fault::new(FaultKind::Host, panic_text(panic.as_ref()))))
-            .map_err(|fault| fault.without(&Secrets::shared(&member.settings)));
+            .unwrap_or_else(|panic| Err(Fault::new(FaultKind::Host, panic_text(panic.as_ref()))));
         if let Err(fault) = &result {
             member.circuit.keep_failed(verb, &question.view, fault);
         }

@@ -134,9 +134,6 @@ pub enum DecideError {
     /// The request names nodes, and the first lists of the cluster are not complete.
     #[error("plimsoll is still listing the cluster: try again")]
     Listing,
-    /// The process has stood still, and its view of the cluster is as old as that.
-    #[error("plimsoll stood still and has not caught up with the cluster: try again")]
-    StaleView,
     /// The node that is asked about is not in the cluster.
     #[error("the cluster has no node '{0}'")]
     UnknownNode(String),

@@ -13,6 +13,5 @@ mod nodes;
 mod preempt;
 mod prioritize;
 mod remember;
-mod secrets;
 mod shadow;
 mod whole_cluster;

@@ -40,7 +40,6 @@ impl Gateway {
             Leader::Peer(url) => return Ok(Done::of(BindOutcome::Forward(url))),
             Leader::Nobody(why) => return Err(Unbound::NoLeader(why).into()),
         }
-        self.check_staleness(query.received)?;
         let caller = self.caller(query.received);
         let moment = self.moment();
         decide::bind(&caller, group, binder.as_ref(), query, &self.binds, || self.bound_cluster(), moment)

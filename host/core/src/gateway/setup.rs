@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 
 use super::Gateway;
 use crate::{
-    BIND_CALL_WAIT, Binder, Blocking, CacheLimit, Clock, Cluster, Heartbeat, Observer, announced::Announced,
+    BIND_CALL_WAIT, Binder, Blocking, CacheLimit, Clock, Cluster, Observer, announced::Announced,
     bind_calls::BindCalls, cache::Recheck, decide::BindLocks, facts::FactStore, node_cache::SenderNodeCaches,
 };
 
@@ -44,7 +44,6 @@ impl Gateway {
             cache_limit,
             recheck,
             expects_cluster: AtomicBool::new(false),
-            heartbeat: OnceLock::new(),
             blocking: OnceLock::new(),
             follower: OnceLock::new(),
         }
@@ -66,11 +65,6 @@ impl Gateway {
     /// A view of the cluster is on its way: until it is there, requests that need it are told so.
     pub fn expect_cluster(&self) {
         self.expects_cluster.store(true, Ordering::Relaxed);
-    }
-
-    /// Declines requests while the view of the cluster is behind; of several calls the first counts.
-    pub fn set_heartbeat(&self, heartbeat: Arc<Heartbeat>) {
-        let _ = self.heartbeat.set(heartbeat);
     }
 
     /// Runs work that may take long in this way, such as calls of guests; of several calls the first counts.

@@ -6,8 +6,8 @@ use std::{
 };
 
 use plimsoll_core::{
-    Ask, CallClass, FactAccess, Limits, Loader, Member, Mode, Policy, PolicyConfig, Secrets, SidecarFacts,
-    TRIAL_TIMEOUT, TrialCall, TrialFault, Verb, View, redacting, undecorated,
+    Ask, CallClass, FactAccess, Limits, Loader, Member, Mode, Policy, PolicyConfig, SidecarFacts, TRIAL_TIMEOUT,
+    TrialCall, TrialFault, Verb, View, undecorated,
 };
 use plimsoll_system::digest::hex;
 
@@ -41,7 +41,6 @@ pub(crate) fn build(
             .map_err(|error| FileRefusal::of_module(&content.module_label, &error))?,
     };
     let (policy, config) = program::configured(content, policy)?;
-    let policy = redacting(policy, &content.sidecar.settings);
     let size = content.module.bytes().len() as u64;
     validate(id, content, policy.as_ref())?;
     let fact_access = Arc::new(access_of(id, content));
@@ -97,15 +96,8 @@ fn validate(id: &PolicyId, content: &Content, policy: &dyn Policy) -> Result<(),
     let ask = Ask::new(Member::id_of(&id.group, &id.name), view, limits);
     match policy.validate(&Ask { class: CallClass::Background, ..ask }) {
         Ok(Ok(())) => Ok(()),
-        Ok(Err(text)) => {
-            // The text may quote secrets of the settings.
-            let text = Secrets::shared(&content.sidecar.settings).hide(&text).into_owned();
-            Err(FileRefusal::new(format!("{}: settings refused: {text}", content.sidecar_label)))
-        }
-        Err(fault) => {
-            let fault = fault.without(&Secrets::shared(&content.sidecar.settings));
-            Err(FileRefusal::of_fault(format!("{}: validate failed: {fault}", content.module_label), &fault))
-        }
+        Ok(Err(text)) => Err(FileRefusal::new(format!("{}: settings refused: {text}", content.sidecar_label))),
+        Err(fault) => Err(FileRefusal::of_fault(format!("{}: validate failed: {fault}", content.module_label), &fault)),
     }
 }
 

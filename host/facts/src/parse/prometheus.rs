@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap, net::IpAddr};
 
-use plimsoll_core::{FactError, MAX_FACTS, Real, excerpt, looks_secret};
+use plimsoll_core::{FactError, MAX_FACTS, Real, excerpt};
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 
@@ -56,14 +56,17 @@ struct Point<'a>(IgnoredAny, #[serde(borrow)] Cow<'a, str>);
 /// The message of an answer with an error, if it is one of Prometheus.
 pub(crate) fn error_of(body: &[u8]) -> Option<String> {
     let answer: Answer<'_> = serde_json::from_slice(body).ok()?;
-    Some(quoted(&answer.error?))
+    Some(excerpt(&answer.error?, MAX_MESSAGE_BYTES))
 }
 
 pub(super) fn parse(body: &[u8], key: &SampleKey, round: Option<&Round>) -> Result<ParsedFacts, FetchError> {
     let malformed = |error: serde_json::Error| FetchError::NotPrometheus(error.to_string());
     let answer: Answer<'_> = serde_json::from_slice(body).map_err(malformed)?;
     if answer.status != "success" {
-        return Err(FetchError::Refused(quoted(answer.error.as_deref().unwrap_or("it does not say why"))));
+        return Err(FetchError::Refused(excerpt(
+            answer.error.as_deref().unwrap_or("it does not say why"),
+            MAX_MESSAGE_BYTES,
+        )));
     }
     let data = answer.data.ok_or_else(|| FetchError::NotPrometheus("it has no `data`".to_owned()))?;
     match &*data.result_type {
@@ -72,7 +75,7 @@ pub(super) fn parse(body: &[u8], key: &SampleKey, round: Option<&Round>) -> Resu
             SampleKey::Single => scalar(&serde_json::from_str(data.result.get()).map_err(malformed)?, round),
             SampleKey::Node(label) | SampleKey::Label(label) => Err(FetchError::Scalar(label.clone())),
         },
-        other => Err(FetchError::ResultType(quoted(other))),
+        other => Err(FetchError::ResultType(excerpt(other, MAX_MESSAGE_BYTES))),
     }
 }
 
@@ -139,11 +142,6 @@ fn without_port(instance: &str) -> String {
     let host = instance.rsplit_once(':').filter(|(_, port)| is_port(port)).map_or(instance, |(host, _)| host);
     let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
     address(host).unwrap_or_else(|| host.to_owned())
-}
-
-fn quoted(text: &str) -> String {
-    let text = excerpt(text, MAX_MESSAGE_BYTES);
-    if looks_secret(&text) { "a message with what may be a secret".to_owned() } else { text }
 }
 
 #[cfg(test)]

@@ -120,18 +120,6 @@ fn a_case_keeps_what_was_read_of_the_whole_cluster() {
 }
 
 #[test]
-fn secrets_of_settings_are_not_written_and_the_case_holds_with_the_sidecar() {
-    let directory = tempdir().unwrap();
-    lay_out(directory.path());
-    fs::write(directory.path().join("zone.yaml"), "settings: {url: 'http://a', password: hunter2hunter2}\n").unwrap();
-    let record = [&["--record", "case.yaml", "zone.wasm"][..], &FROM_SNAPSHOT].concat();
-    assert_eq!(test(directory.path(), &record).code, Some(0));
-    let yaml = fs::read_to_string(directory.path().join("case.yaml")).unwrap();
-    assert!(!yaml.contains("hunter2") && yaml.contains("# No settings: some of the sidecar's are secret"), "{yaml}");
-    assert_eq!(test(directory.path(), &["--cases", "case.yaml", "zone.wasm"]).code, Some(0));
-}
-
-#[test]
 fn a_bind_is_recorded_from_its_request_and_a_snapshot() {
     let directory = tempdir().unwrap();
     lay_out(directory.path());

@@ -1,11 +1,11 @@
 //! Where nodes come from: names with a cluster, or objects with and without one.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use serde_json::Value as Json;
 
 use super::fixture::*;
-use crate::{Clock, DecideError, Heartbeat, NodeObject, NodeRead, Nodes, Read, Value, Verdict, View, facts::Moment};
+use crate::{DecideError, NodeObject, NodeRead, Nodes, Read, Value, Verdict, View, facts::Moment};
 
 /// Refuses nodes by label, and reports the pods that it sees placed there.
 fn mk_reporting() -> FakePolicy {
@@ -54,23 +54,6 @@ fn a_view_that_is_on_its_way_is_said_to_be() {
     assert_eq!(fixture.filter(&["n1"]), Err(DecideError::Listing));
     assert_eq!(fixture.preempt(&[mk_candidate("n1", &["u"])]), Err(DecideError::Listing));
     assert_eq!(DecideError::Listing.to_string(), "plimsoll is still listing the cluster: try again");
-}
-
-#[test]
-fn requests_that_waited_through_a_pause_are_declined_until_the_view_has_caught_up() {
-    let fixture = Fixture::of([mk_member("p", mk_refusing(&["n2"], "no"), |_| {})]);
-    let heartbeat = Arc::new(Heartbeat::new(fixture.clock.now()));
-    fixture.gateway.set_heartbeat(Arc::clone(&heartbeat));
-    assert!(fixture.filter(&["n1"]).is_ok());
-    // Frozen for 20 s: the first request is looked at before the next beat.
-    fixture.clock.advance(Duration::from_secs(20));
-    assert_eq!(fixture.filter(&["n1"]), Err(DecideError::StaleView));
-    assert_eq!(fixture.prioritize(&["n1"]), Err(DecideError::StaleView));
-    assert_eq!(fixture.preempt(&[mk_candidate("n1", &["u"])]), Err(DecideError::StaleView));
-    let pause = heartbeat.beat(fixture.clock.now(), Duration::ZERO).unwrap();
-    assert_eq!(fixture.filter(&["n1"]), Err(DecideError::StaleView));
-    heartbeat.caught_up(&pause);
-    assert!(fixture.filter(&["n1"]).is_ok());
 }
 
 #[test]
