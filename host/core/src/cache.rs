@@ -9,7 +9,6 @@
 //! ```
 
 mod attribute;
-mod recheck;
 mod recording;
 mod seen;
 mod source;
@@ -23,7 +22,6 @@ pub use plimsoll_decision_cache::Disabled;
 
 pub(crate) use self::{
     attribute::{Attribute, Columns, FACTS, NODE, PODS},
-    recheck::{Recheck, RecheckSampler},
     recording::Recording,
     seen::{Change, SeenValues},
     source::{ViewSource, fingerprints_of_nodes},

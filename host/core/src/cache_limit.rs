@@ -4,13 +4,11 @@ use plimsoll_decision_cache::{Evict, evict_to};
 
 use crate::Roster;
 
-/// The size of the decision cache, and the share of its answers that is rechecked.
+/// The size of the decision cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheLimit {
     /// Bytes of all cached answers and columns together.
     pub bytes: usize,
-    /// One in this many cached answers is evaluated again after the reply; 0: none is.
-    pub recheck_every: u64,
 }
 
 // === impl CacheLimit ===
@@ -36,6 +34,6 @@ impl CacheLimit {
 
 impl Default for CacheLimit {
     fn default() -> Self {
-        Self { bytes: 256 << 20, recheck_every: 1_000 }
+        Self { bytes: 256 << 20 }
     }
 }

@@ -25,7 +25,6 @@ use crate::{
     Sender, Verb,
     announced::Announced,
     bind_calls::BindCalls,
-    cache::Recheck,
     cluster::OwnPlace,
     decide::{
         self, BindLocks, Caller, CandidateQuery, DecideError, FilterOutcome, PreemptOutcome, PrioritizeOutcome, Query,
@@ -52,7 +51,6 @@ pub struct Gateway {
     observer: Arc<dyn Observer>,
     request_timeout: Duration,
     cache_limit: CacheLimit,
-    recheck: Arc<Recheck>,
     /// Whether a view of the cluster is on its way.
     expects_cluster: AtomicBool,
     blocking: OnceLock<Blocking>,

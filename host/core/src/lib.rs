@@ -92,7 +92,7 @@ pub use object::{
     Entries, ImageName, MAX_KEPT_ANNOTATION_BYTES, MAX_KEPT_BYTES, Namespace, Node, ObjectError, Owner, Phase, Pod,
     Pool, Quantities, Taint,
 };
-pub use observer::{BindReport, CallOf, Difference, NoObserver, Observer, Outcome, ShadowRejections};
+pub use observer::{BindReport, CallOf, NoObserver, Observer, Outcome, ShadowRejections};
 pub use placed::{Placed, Unlisted, UnlistedNode, placed_order};
 pub use policy::{Ask, CallClass, Limits, NodeSource, Policy, Program, undecorated};
 pub use quantity::{QuantityError, parse_quantity};

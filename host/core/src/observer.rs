@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{
-    BindCallWait, BindOutcome, BindQuery, DecideError, Disabled, Fault, Member, Pod, ReadLine, RequestId, Verb,
-};
+use crate::{BindCallWait, BindOutcome, BindQuery, DecideError, Disabled, Fault, Member, Pod, RequestId, Verb};
 
 /// One call of a policy, as an [`Observer`](crate::Observer) may log it.
 #[derive(Debug, Clone, Copy)]
@@ -70,10 +68,6 @@ pub trait Observer: Send + Sync {
     fn announced(&self) {}
     /// The decision cache was disabled for this verb of the policy.
     fn cache_disabled(&self, _: &Member, _: Verb, _: Disabled) {}
-    /// A cached answer was evaluated again, and was the same or not.
-    fn rechecked(&self, _: &Member, _: Verb, _is_same: bool) {}
-    /// The two answers differed.
-    fn differed(&self, _: &Member, _: Verb, _: &Difference) {}
 }
 
 /// The nodes that a policy in shadow mode would have rejected.
@@ -87,19 +81,6 @@ pub struct ShadowRejections<'r> {
     pub node: &'r str,
     /// Why that one.
     pub reason: &'r str,
-}
-
-/// A cached answer, and a different one from a fresh instance that read the same values.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
-    /// The node.
-    pub node: String,
-    /// The cached answer.
-    pub cached: String,
-    /// The answer of a fresh instance.
-    pub evaluated: String,
-    /// The values that this instance read.
-    pub reads: Vec<ReadLine>,
 }
 
 /// Ignores everything.

@@ -18,7 +18,7 @@ crate::words! {
     pub enum CallClass {
         /// One does.
         Decision = "decision",
-        /// None does: shadow mode, rechecks, explanations, tables, and the calls as a policy is loaded.
+        /// None does: shadow mode, explanations, tables, and the calls as a policy is loaded.
         Background = "background",
     }
 }

@@ -9,8 +9,6 @@ pub enum Disabled {
     TooManyReads,
     /// The same values led it to another read or another answer.
     NotAFunction,
-    /// A re-evaluation gave a different answer.
-    Differed,
     /// It reads all that there is, so its values are never the same twice.
     ReadsEverything,
 }
@@ -19,14 +17,13 @@ pub enum Disabled {
 
 impl Disabled {
     /// Every reason.
-    pub const ALL: [Self; 4] = [Self::TooManyReads, Self::NotAFunction, Self::Differed, Self::ReadsEverything];
+    pub const ALL: [Self; 3] = [Self::TooManyReads, Self::NotAFunction, Self::ReadsEverything];
 
     /// The name in metrics.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::TooManyReads => "too-many-reads",
             Self::NotAFunction => "not-a-function",
-            Self::Differed => "differed",
             Self::ReadsEverything => "reads-everything",
         }
     }
@@ -37,7 +34,6 @@ impl fmt::Display for Disabled {
         f.write_str(match self {
             Self::TooManyReads => "it reads too many different attributes of one subject",
             Self::NotAFunction => "the same values led it to another read or another answer",
-            Self::Differed => "a re-evaluation gave a different answer",
             Self::ReadsEverything => "it reads everything for each answer",
         })
     }

@@ -126,7 +126,7 @@
 //! - It may read other rows or anything else if [`ReadLog::record_other`] is called. Then it is evaluated each time.
 //!
 //! The cache notices some broken promises: if the same values lead to another read or another answer, it is disabled
-//! ([`Disabled::NotAFunction`]). To notice the others, evaluate some hits again and call [`AnswerCache::disable`].
+//! ([`Disabled::NotAFunction`]). To find the others, compare cached answers with evaluated ones in a test.
 //!
 //! # Bounds
 //!

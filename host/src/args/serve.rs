@@ -236,10 +236,6 @@ pub(crate) struct DecisionCacheArgs {
     /// Memory for the decision cache: cached answers of policies, and the node columns that index them
     #[arg(long, env = "PLIMSOLL_DECISION_CACHE_SIZE", value_name = "SIZE", default_value = "256Mi", value_parser = quantity)]
     pub(crate) decision_cache_size: usize,
-
-    /// Re-evaluate one in N cached answers after the reply, to verify them; 0 disables
-    #[arg(long, env = "PLIMSOLL_RECHECK_EVERY", value_name = "N", default_value_t = 1000)]
-    pub(crate) recheck_every: u64,
 }
 
 /// Log lines.

@@ -88,10 +88,7 @@ pub(crate) fn config(args: ServeArgs) -> Result<ServerConfig> {
         bind_call_wait: lease.bind_call_wait,
         lease: (!lease.no_bind).then_some(lease),
         request_timeout: limits.request_timeout,
-        decision_cache: CacheLimit {
-            bytes: decision_cache.decision_cache_size,
-            recheck_every: decision_cache.recheck_every,
-        },
+        decision_cache: CacheLimit { bytes: decision_cache.decision_cache_size },
         wire: wire_config(&limits, listeners.allowed_hosts, clients),
     })
 }

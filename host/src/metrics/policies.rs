@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use plimsoll_core::{
-    BindCallWait, BindQuery, BindReport, CallOf, Difference, Disabled, Fault, FaultKind, Member, Mode, OPEN_TIME,
-    Observer, Outcome, PodId, Roster, ShadowRejections, Verb,
+    BindCallWait, BindQuery, BindReport, CallOf, Disabled, Fault, FaultKind, Member, Mode, OPEN_TIME, Observer,
+    Outcome, PodId, Roster, ShadowRejections, Verb,
 };
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -24,7 +24,6 @@ pub(crate) struct PolicyMetrics {
     binds: BindMetrics,
     circuits_opened: Family<CircuitLabels, Counter>,
     cache_disabled: Family<DisabledLabels, Counter>,
-    rechecks: Family<RecheckLabels, Counter>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -39,16 +38,6 @@ struct DisabledLabels {
     verb: &'static str,
     reason: &'static str,
 }
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RecheckLabels {
-    policy: String,
-    verb: &'static str,
-    result: &'static str,
-}
-
-/// The values of `result` in [`RecheckLabels`].
-const RECHECK_RESULTS: [&str; 2] = ["same", "different"];
 
 // === impl CircuitLabels ===
 
@@ -68,8 +57,6 @@ impl PolicyMetrics {
         registry.register("policy_circuit_opened", help, self.circuits_opened.clone());
         let help = "Times that the decision cache was disabled for a verb of a policy version, by reason";
         registry.register("decision_cache_disabled", help, self.cache_disabled.clone());
-        let help = "Cached answers that were re-evaluated, by result";
-        registry.register("policy_rechecks", help, self.rechecks.clone());
     }
 
     /// Called when a new roster comes into force.
@@ -90,9 +77,6 @@ impl PolicyMetrics {
         for verb in Verb::ALL.map(Verb::as_str) {
             for reason in Disabled::ALL.map(Disabled::as_str) {
                 self.cache_disabled.remove(&DisabledLabels { policy: policy.to_owned(), verb, reason });
-            }
-            for result in RECHECK_RESULTS {
-                self.rechecks.remove(&RecheckLabels { policy: policy.to_owned(), verb, result });
             }
         }
     }
@@ -175,26 +159,5 @@ impl Observer for PolicyMetrics {
         let (policy, verb) = (member.id().to_owned(), verb.as_str());
         tracing::warn!(policy, version = member.version, verb, %reason, "the decision cache is disabled for this policy: it is called for every request");
         self.cache_disabled.get_or_create(&DisabledLabels { policy, verb, reason: reason.as_str() }).inc();
-    }
-
-    fn rechecked(&self, member: &Member, verb: Verb, is_same: bool) {
-        let result = RECHECK_RESULTS[usize::from(!is_same)];
-        let labels = RecheckLabels { policy: member.id().to_owned(), verb: verb.as_str(), result };
-        self.rechecks.get_or_create(&labels).inc();
-    }
-
-    fn differed(&self, member: &Member, verb: Verb, difference: &Difference) {
-        let Difference { node, cached, evaluated, reads } = difference;
-        let reads: Vec<String> = reads.iter().map(|line| format!("{} = {}", line.read, line.value)).collect();
-        tracing::error!(
-            policy = member.id(),
-            version = member.version,
-            verb = verb.as_str(),
-            node,
-            cached,
-            evaluated,
-            reads = reads.join("; "),
-            "a policy gave different answers to the same reads"
-        );
     }
 }

@@ -30,8 +30,7 @@ fn policies_that_have_left_keep_no_series_for_ever() {
         let fault = Fault::new(FaultKind::Trap, "");
         metrics.policies.called(&member, Verb::Score, Outcome::Fault(&fault), Duration::ZERO);
         metrics.policies.circuit_opened(&member, Verb::Filter);
-        metrics.policies.cache_disabled(&member, Verb::Filter, Disabled::Differed);
-        metrics.policies.rechecked(&member, Verb::Filter, true);
+        metrics.policies.cache_disabled(&member, Verb::Filter, Disabled::TooManyReads);
         lines.push(metrics.render().lines().count());
     }
     let gone = metrics.render().lines().filter(|line| line.contains("policy=\"p1\"")).count();

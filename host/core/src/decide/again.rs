@@ -1,9 +1,9 @@
-//! Evaluations of one node by a fresh instance: to check a cached answer, or to explain one.
+//! Evaluations of one node by a fresh instance: to explain its answer.
 
 use std::sync::Arc;
 
 use crate::{
-    Ask, Difference, Disabled, Fault, Member, NodeSource, Policy, ReadLine, Verb, Verdict, View,
+    Ask, Fault, Member, NodeSource, Policy, ReadLine, Verb, Verdict, View,
     cache::{CachedAnswer, Recording},
 };
 
@@ -101,27 +101,4 @@ pub(super) fn evaluate<A>(
         reads: recording.take_shown_lines(Some(&member.fact_access)),
         reads_whole: recording.is_uncacheable(),
     }
-}
-
-/// Evaluates a cached answer again; a difference disables the cache.
-pub(super) fn recheck<A: CachedAnswer>(
-    caller: &Caller,
-    member: &Member,
-    verb: Verb,
-    view: &View,
-    node: u32,
-    cached: &A,
-) {
-    let SingleEvaluation { answer, reads, .. } = evaluate_one::<A>(caller, member, verb, view, node);
-    // A failure now says nothing about the cached answer.
-    let Ok(answer) = answer else { return };
-    caller.observer().rechecked(member, verb, answer == *cached);
-    if answer == *cached {
-        return;
-    }
-    A::cache(&member.cache).disable(Disabled::Differed);
-    let node = view.node_name(node).map_or_else(String::new, ToString::to_string);
-    let (cached, evaluated) = (format!("{cached:?}"), format!("{answer:?}"));
-    caller.observer().differed(member, verb, &Difference { node, cached, evaluated, reads });
-    caller.observer().cache_disabled(member, verb, Disabled::Differed);
 }

@@ -13,8 +13,6 @@ use crate::{
     Ask, Blocking, CallClass, CallOf, Clock, Fault, FaultKind, Limits, Member, Observer, OnError, Origin, Outcome, Pod,
     RequestId, Verb, View,
     answer::{VerbAnswer, check},
-    cache::{Recheck, RecheckSampler},
-    circuit::Pause,
 };
 
 use super::DecideError;
@@ -32,8 +30,6 @@ pub(crate) struct Caller {
     pub(crate) blocking: Blocking,
     /// Cache inserts to run after the reply.
     deferred: Mutex<Vec<Box<dyn FnOnce() + Send>>>,
-    /// `None` if no cached answer is rechecked.
-    sampler: Option<RecheckSampler>,
 }
 
 // === impl Caller ===
@@ -55,13 +51,7 @@ impl Caller {
             class: CallClass::Decision,
             blocking: Blocking::default(),
             deferred: Mutex::default(),
-            sampler: None,
         }
-    }
-
-    /// Also samples cached answers for a recheck.
-    pub(crate) fn with_recheck(self, recheck: &Arc<Recheck>) -> Self {
-        Self { sampler: Some(RecheckSampler::of(recheck)), ..self }
     }
 
     /// For calls that no decision waits for.
@@ -75,11 +65,6 @@ impl Caller {
 
     pub(super) fn now(&self) -> Instant {
         self.clock.now()
-    }
-
-    /// Samples the cached answers that are rechecked.
-    pub(super) fn sampler(&self) -> Option<&RecheckSampler> {
-        self.sampler.as_ref()
     }
 
     /// A caller for work after the reply, whose time starts when it is made.
@@ -100,12 +85,6 @@ impl Caller {
     /// The deferred cache inserts of the calls so far.
     pub(crate) fn take_deferred(&self) -> Vec<Box<dyn FnOnce() + Send>> {
         std::mem::take(&mut *self.deferred.lock())
-    }
-
-    /// The recheck that was sampled, if any.
-    pub(crate) fn take_recheck(&self) -> Option<Box<dyn FnOnce() + Send>> {
-        let clock = Arc::clone(&self.clock);
-        self.sampler.as_ref()?.take(move || clock.now())
     }
 
     /// When the request's time is over.
@@ -163,14 +142,14 @@ impl Caller {
             Ok((asked, rejected, evaluated)) => {
                 // A cached answer says nothing about the guest's health.
                 if evaluated > 0 {
-                    member.circuit.succeeded(verb, pod, now);
+                    member.circuit.succeeded(verb);
                 }
                 self.observer.called(member, verb, Outcome::Answered { asked, rejected, evaluated }, elapsed);
             }
             Err(fault) => {
                 self.observer.called(member, verb, Outcome::Fault(fault), elapsed);
                 self.observer.failed(self.call_of(pod, member, verb), fault);
-                if self.is_to_blame(member, fault, guest_began) && member.circuit.failed(verb, pod, now) {
+                if self.is_to_blame(member, fault, guest_began) && member.circuit.failed(verb, pod, fault, now) {
                     self.observer.circuit_opened(member, verb);
                 }
             }
@@ -226,8 +205,9 @@ impl Caller {
         guest_began: Instant,
         ask_guest: impl FnOnce(&Ask) -> Result<A, Fault>,
     ) -> Result<A, Fault> {
-        if let Some(fault) = closed_out(member, verb, view.pod(), guest_began) {
-            return Err(fault);
+        if member.circuit.is_open(verb, guest_began) {
+            let detail = "too many faults in a row; calls resume in at most 10 s";
+            return Err(Fault::new(FaultKind::CircuitOpen, detail));
         }
         if guest_began >= self.deadline {
             let detail = format!("no time was left of the request, which may take {:?}", self.request_timeout);
@@ -247,15 +227,6 @@ impl Caller {
         }
         result
     }
-}
-
-/// The fault of a call that the circuit does not allow.
-fn closed_out(member: &Member, verb: Verb, pod: &Pod, now: Instant) -> Option<Fault> {
-    let detail = match member.circuit.pause(verb, pod, now)? {
-        Pause::AllPods => "too many faults in a row; calls resume in at most 10 s",
-        Pause::ThisPod => "too many faults in a row about this pod alone; calls about it resume in at most 10 s",
-    };
-    Some(Fault::new(FaultKind::CircuitOpen, detail))
 }
 
 pub(super) fn or_skip<A>(member: &Member, verb: Verb, result: Result<A, Fault>) -> Result<Option<A>, DecideError> {

@@ -10,7 +10,7 @@ use crate::{
 };
 
 use super::{
-    Caller, again,
+    Caller,
     feasible::{CachedByClass, FeasibleClasses, FeasibleNodes, PolicyAnswers},
 };
 
@@ -65,10 +65,6 @@ impl Caller {
     ) -> Result<PolicyAnswers<A>, Fault> {
         let (host_began, asked) = (self.now(), classes.node_count());
         if let Some(rejected) = classes.rejected(&cached) {
-            self.recheck_later(member, verb, all, (asked, asked), host_began, |at| {
-                let (node, slot) = classes.nodes(all).nth(at)?;
-                Some((node, cached.answers.of_row(slot)?.clone()))
-            });
             self.report_cached(member, verb, (asked, rejected), host_began);
             return Ok(PolicyAnswers::ByClass(cached));
         }
@@ -99,9 +95,6 @@ impl Caller {
         }
         if lookup.is_complete() {
             let answers = lookup.into_answers();
-            self.recheck_later(member, verb, all, (asked, asked), host_began, |at| {
-                Some((nodes[at], answers.get(at)?.clone()))
-            });
             self.report_cached(member, verb, (asked, answers.count(VerbAnswer::rejects)), host_began);
             return Ok(PolicyAnswers::ByNode(answers));
         }
@@ -135,15 +128,6 @@ impl Caller {
         let outcome = result.as_ref().map(|(_, rejected)| (asked, *rejected, evaluated));
         self.report(view.pod(), member, verb, (host_began, guest_began), outcome);
         let (answers, _) = result?;
-        // The guest has seen this view. In another one it would not find the values that it read of the whole of this
-        // one.
-        self.recheck_later(member, verb, &view, (asked - evaluated, asked), host_began, |at| {
-            let answer = match &answers {
-                PolicyAnswers::ByClass(cached) => cached.answers.of_row(view.slots()[at]),
-                PolicyAnswers::ByNode(answers) => answers.get(at),
-            };
-            Some((at as u32, answer?.clone()))
-        });
         Ok(answers)
     }
 
@@ -172,24 +156,6 @@ impl Caller {
             if let Err(why) = A::cache(&member.cache).insert(&update) {
                 caller().observer().cache_disabled(&member, verb, why);
             }
-        });
-    }
-
-    /// Adds cache hits to the sampler; if one is due, `pick` selects it, and it is evaluated again after the reply.
-    fn recheck_later<A: CachedAnswer>(
-        &self,
-        member: &Arc<Member>,
-        verb: Verb,
-        view: &View,
-        (cached, asked): (usize, usize),
-        now: Instant,
-        pick: impl FnOnce(usize) -> Option<(u32, A)>,
-    ) {
-        let Some(sampler) = self.sampler() else { return };
-        sampler.count(cached, now, |number| {
-            let (node, answer) = pick(number as usize % asked.max(1))?;
-            let (member, view, caller) = (Arc::clone(member), view.clone(), self.after_reply());
-            Some(move || again::recheck(&caller(), &member, verb, &view, node, &answer))
         });
     }
 }

@@ -17,12 +17,9 @@ impl Gateway {
         received: Instant,
         decide: impl FnOnce(&Caller) -> Result<T, DecideError>,
     ) -> Result<(T, PostReplyWork), DecideError> {
-        let caller = self.caller(received).with_recheck(&self.recheck);
+        let caller = self.caller(received);
         let outcome = decide(&caller);
-        let mut after = PostReplyWork {
-            cache_inserts: caller.take_deferred(),
-            guest_calls: caller.take_recheck().into_iter().collect(),
-        };
+        let mut after = PostReplyWork { cache_inserts: caller.take_deferred(), ..PostReplyWork::default() };
         if !after.is_empty() {
             let (roster, limit) = (self.roster(), self.cache_limit);
             after.cache_inserts.push(Box::new(move || limit.keep_within(&roster)));

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use super::Gateway;
 use crate::{
     BIND_CALL_WAIT, Binder, Blocking, CacheLimit, Clock, Cluster, Observer, announced::Announced,
-    bind_calls::BindCalls, cache::Recheck, decide::BindLocks, facts::FactStore, node_cache::SenderNodeCaches,
+    bind_calls::BindCalls, decide::BindLocks, facts::FactStore, node_cache::SenderNodeCaches,
 };
 
 /// Upper bound of a request's time, so that no deadline overflows.
@@ -27,7 +27,6 @@ impl Gateway {
         let (binder, binds) = (OnceLock::new(), BindLocks::default());
         let cache_limit = CacheLimit::default();
         let node_caches = SenderNodeCaches::new(cache_limit.columns());
-        let recheck = Arc::new(Recheck::new(cache_limit.recheck_every, clock.now()));
         Self {
             roster,
             cluster,
@@ -42,7 +41,6 @@ impl Gateway {
             observer,
             request_timeout: request_timeout.min(MAX_REQUEST_TIMEOUT),
             cache_limit,
-            recheck,
             expects_cluster: AtomicBool::new(false),
             blocking: OnceLock::new(),
             follower: OnceLock::new(),
@@ -52,8 +50,7 @@ impl Gateway {
     /// Bounds the decision cache.
     #[must_use]
     pub fn with_cache_limit(self, cache_limit: CacheLimit) -> Self {
-        let recheck = Arc::new(Recheck::new(cache_limit.recheck_every, self.clock.now()));
-        Self { cache_limit, recheck, node_caches: SenderNodeCaches::new(cache_limit.columns()), ..self }
+        Self { cache_limit, node_caches: SenderNodeCaches::new(cache_limit.columns()), ..self }
     }
 
     /// Bounds the bytes of the nodes that requests bring whole, as far as they are kept for the next.

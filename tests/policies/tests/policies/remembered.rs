@@ -9,8 +9,8 @@ use std::{
 };
 
 use plimsoll_core::{
-    CacheLimit, Cluster, Gateway, Member, NoObserver, Node, Nodes, Placed, Pod, PolicyConfig, Query, Roster,
-    ScoreScale, Sender, Slot, SurveyAnswer, SystemClock, Verb, Verdict,
+    Cluster, Gateway, Member, NoObserver, Node, Nodes, Placed, Pod, PolicyConfig, Query, Roster, ScoreScale, Sender,
+    Slot, SurveyAnswer, SystemClock, Verb, Verdict,
 };
 use plimsoll_harness::{policies, workspace};
 use plimsoll_policies::load;
@@ -90,7 +90,6 @@ fn gateway(module: &Path, name: &str, settings: &str) -> Gateway {
     let config = PolicyConfig { timeout: Duration::from_secs(30), ..PolicyConfig::default() };
     let member = Member { settings: settings.into(), ..Member::new("", name, config, load(module)) };
     let gateway = Gateway::new(Arc::new(SystemClock), Arc::new(NoObserver), Duration::from_mins(1));
-    let gateway = gateway.with_cache_limit(CacheLimit { recheck_every: 1, ..CacheLimit::default() });
     gateway.set_roster(Arc::new(Roster::of_root(vec![Arc::new(member)])));
     gateway
 }

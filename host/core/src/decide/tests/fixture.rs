@@ -14,10 +14,10 @@ use bytes::Bytes;
 use serde_json::{Value as Json, json};
 
 use crate::{
-    Annotation, Ask, BindOutcome, BindQuery, BindReport, CallOf, CandidateQuery, Clock, Cluster, DecideError,
-    Difference, Disabled, Fault, FaultKind, FilterOutcome, Gateway, Member, Node, NodeRead, NodeSource, Nodes,
-    Observer, Outcome, Pod, PodId, Policy, PolicyConfig, PreemptOutcome, Preemption, Query, Read, Roster, ScoreScale,
-    Sender, ShadowRejections, Value, Verb, Verbs, Verdict, Victims, View,
+    Annotation, Ask, BindOutcome, BindQuery, BindReport, CallOf, CandidateQuery, Clock, Cluster, DecideError, Disabled,
+    Fault, FaultKind, FilterOutcome, Gateway, Member, Node, NodeRead, NodeSource, Nodes, Observer, Outcome, Pod, PodId,
+    Policy, PolicyConfig, PreemptOutcome, Preemption, Query, Read, Roster, ScoreScale, Sender, ShadowRejections, Value,
+    Verb, Verbs, Verdict, Victims, View,
 };
 
 pub(super) type Answers<T> = Result<Vec<T>, Fault>;
@@ -306,7 +306,6 @@ pub(super) struct RecordingObserver {
     asked_again: AtomicU64,
     evaluated: Mutex<Vec<usize>>,
     stopped: Mutex<Vec<(String, Disabled)>>,
-    differed: Mutex<Vec<Difference>>,
     logged: Mutex<Vec<String>>,
 }
 
@@ -351,10 +350,6 @@ impl Observer for RecordingObserver {
 
     fn cache_disabled(&self, member: &Member, _: Verb, why: Disabled) {
         self.stopped.lock().unwrap().push((member.id().to_owned(), why));
-    }
-
-    fn differed(&self, _: &Member, _: Verb, difference: &Difference) {
-        self.differed.lock().unwrap().push(difference.clone());
     }
 }
 
@@ -470,11 +465,6 @@ impl Fixture {
     /// The policies whose cache was disabled since it was last asked.
     pub(super) fn stopped(&self) -> Vec<(String, Disabled)> {
         std::mem::take(&mut *self.observer.stopped.lock().unwrap())
-    }
-
-    /// The cached answers that differed when they were verified, since it was last asked.
-    pub(super) fn differed(&self) -> Vec<Difference> {
-        std::mem::take(&mut *self.observer.differed.lock().unwrap())
     }
 
     /// The policies whose circuits opened since it was last asked.
