@@ -16,6 +16,7 @@ use plimsoll_core::{
     DecideError, FAULTS_TO_OPEN, Failure, Gateway, Member, Mode, OPEN_TIME, Pod, PolicyState, Roster, Verb, quotable,
 };
 use plimsoll_http::Admin;
+use plimsoll_wasm::WasmLoader;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -24,7 +25,7 @@ use crate::{
     binding::{self, NOBODY_MAY_BIND},
     counting::outrun,
     facts::{self, FactsFileFollower},
-    metrics::Metrics,
+    metrics::{Metrics, Page},
     readiness::Readiness,
     reload::{BLIND, empty_root, reads_placed_pods},
     render::{decision_table, explanation},
@@ -38,58 +39,25 @@ const POD_EXPECTED: &str = "expected the pod's JSON, as `kubectl get pod NAME -o
 
 /// The state behind the admin listener.
 pub(crate) struct AdminState {
-    gateway: Arc<Gateway>,
-    metrics: Arc<Metrics>,
-    watch: Option<Arc<ClusterWatch>>,
-    leadership: Option<Arc<Leadership>>,
-    facts: Option<Arc<FactsFileFollower>>,
+    pub(crate) gateway: Arc<Gateway>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) loader: WasmLoader,
+    pub(crate) watch: Option<Arc<ClusterWatch>>,
+    pub(crate) leadership: Option<Arc<Leadership>>,
+    pub(crate) facts: Option<Arc<FactsFileFollower>>,
     /// Whether it would bind although no client may ask it to.
-    binds_for_nobody: bool,
-    max_staleness: Duration,
+    pub(crate) binds_for_nobody: bool,
+    /// It is not ready while the watch has been silent for longer.
+    pub(crate) max_staleness: Duration,
     /// Whether the pods on nodes are known.
-    sees_pods: bool,
-    readiness: Arc<Readiness>,
-    draining: AtomicBool,
+    pub(crate) sees_pods: bool,
+    pub(crate) readiness: Arc<Readiness>,
+    pub(crate) draining: AtomicBool,
 }
 
 // === impl AdminState ===
 
 impl AdminState {
-    pub(crate) fn new(gateway: Arc<Gateway>, metrics: Arc<Metrics>, readiness: Arc<Readiness>) -> Self {
-        Self {
-            gateway,
-            metrics,
-            watch: None,
-            leadership: None,
-            facts: None,
-            binds_for_nobody: false,
-            max_staleness: Duration::MAX,
-            sees_pods: true,
-            readiness,
-            draining: AtomicBool::new(false),
-        }
-    }
-
-    /// If the pods on nodes are not known, it names the policies that would read them.
-    pub(crate) fn seeing_pods(self, sees_pods: bool) -> Self {
-        Self { sees_pods, ..self }
-    }
-
-    /// With a watch, it is ready only if the watch was not silent for longer than this.
-    pub(crate) fn watching(self, watch: Option<Arc<ClusterWatch>>, max_staleness: Duration) -> Self {
-        Self { watch, max_staleness, ..self }
-    }
-
-    /// With an election, `/api/leader` shows it; `/readyz` has a note on policies that bind although no client may ask.
-    pub(crate) fn electing(self, leadership: Option<Arc<Leadership>>, binds_for_nobody: bool) -> Self {
-        Self { leadership, binds_for_nobody, ..self }
-    }
-
-    /// With sources of facts, `/api/facts` shows them.
-    pub(crate) fn fetching(self, facts: Option<Arc<FactsFileFollower>>) -> Self {
-        Self { facts, ..self }
-    }
-
     /// From now on /readyz answers 503.
     pub(crate) fn drain(&self) {
         self.draining.store(true, Ordering::Relaxed);
@@ -121,7 +89,7 @@ impl AdminState {
             verbs.into_iter().map(|verb| format!("policy {}: its circuit is open for {verb} after {FAULTS_TO_OPEN} consecutive faults: for up to {OPEN_TIME:?} it is not called, and only its cached answers are used", member.id()))
         });
         let gaps = self.watch.iter().flat_map(|watch| watch.status().gaps());
-        let snapshot = self.metrics.snapshot_problem().map(|problem| problem.to_string());
+        let snapshot = self.metrics.snapshot_problem.load().as_deref().cloned();
         let empty_root = empty_root(&roster);
         binder
             .into_iter()
@@ -170,11 +138,24 @@ impl Admin for AdminState {
     }
 
     fn metrics(&self) -> String {
+        let mut page = Page::new();
+        let help = "Memory of the decision cache: cached answers and the node columns that index them";
+        page.gauge("decision_cache_bytes", help, self.gateway.cached_bytes());
+        page.gauge("ready", "1 while /readyz answers 200", usize::from(self.reasons().is_empty()));
         let blind = self.gateway.roster().members().filter(|member| self.is_blind(member)).count();
-        self.metrics.decision_cache_bytes.set(self.gateway.cached_bytes() as i64);
-        self.metrics.ready.set(i64::from(self.reasons().is_empty()));
-        self.metrics.blind.set(blind as i64);
-        self.metrics.render()
+        let help = "Policies that read the pods on nodes although the gateway has no view of them";
+        page.gauge("policies_without_pods", help, blind);
+        page.guests(&self.loader);
+        if let Some(watch) = &self.watch {
+            page.watch(&watch.status(), self.max_staleness);
+        }
+        if let Some(leadership) = &self.leadership {
+            page.leader(leadership);
+        }
+        if let Some(facts) = &self.facts {
+            page.facts(&facts.statuses(), &facts.reloads());
+        }
+        self.metrics.render(&page)
     }
 
     fn table(&self, policy: &str) -> Option<Value> {

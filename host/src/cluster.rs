@@ -84,7 +84,6 @@ impl ClusterSource {
                     viewer.set_cluster(cluster);
                 });
                 let watch = Arc::new(watch);
-                metrics.watch.set((Arc::clone(&watch), staleness));
                 Ok(WatchGuard::ApiServer(api, watch))
             }
         }
@@ -121,12 +120,12 @@ fn follow_snapshot(path: PathBuf, gateway: &Arc<Gateway>, metrics: &Arc<Metrics>
     let publish = move |read: Result<Arc<Cluster>, SnapshotError>| match read {
         Ok(cluster) => {
             info!(nodes = cluster.slots().len(), pods = cluster.pod_count(), "snapshot read again");
-            metrics.snapshot_read();
+            metrics.snapshot_problem.store(None);
             metrics.cluster(&cluster);
             gateway.set_cluster(cluster);
         }
         Err(error) => {
-            metrics.snapshot_failed(format!("{SNAPSHOT_KEPT}: {error}"));
+            metrics.snapshot_problem.store(Some(Arc::new(format!("{SNAPSHOT_KEPT}: {error}"))));
             error!(%error, "{SNAPSHOT_KEPT}");
         }
     };

@@ -3,7 +3,11 @@
 mod listeners;
 mod tasks;
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
 
 use anyhow::{Context, Result};
 use plimsoll_cluster::Leadership;
@@ -78,9 +82,9 @@ impl Server {
         let gateway = Arc::new(gateway);
         let listeners = Listeners::open(config.listen, config.admin, config.probes, on).await?;
         let cluster = config.cluster.follow(&gateway, &metrics, config.max_staleness)?;
-        metrics.guests.set(config.loader.clone());
+        let loader = config.loader.clone();
         let readiness = Arc::new(Readiness::new(config.directory.allow_degraded));
-        let facts = start_facts(config.facts, &cluster, &gateway, &metrics)?;
+        let facts = start_facts(config.facts, &cluster, &gateway)?;
         let sees_pods = !matches!(cluster, WatchGuard::Requests);
         let binds = config.lease.is_some() && cluster.api().is_some();
         let reload = Reload::new(&gateway, &metrics, &readiness, sees_pods, binds).with_facts(facts.clone());
@@ -89,17 +93,23 @@ impl Server {
         // From here on nothing fails: a process that cannot start must not hold the Lease.
         let leadership = config.lease.zip(cluster.api()).map(|(lease, (api, watch))| {
             let lease = binding::lease_config(lease, api, listeners.wire_address, tls.is_some());
-            let leadership = binding::start(&gateway, api, watch, lease, config.request_timeout);
-            metrics.leader.set(leadership.clone());
-            leadership
+            binding::start(&gateway, api, watch, lease, config.request_timeout)
         });
         let wire_config = WireConfig { tls: tls.clone(), ..config.wire };
         let binds_for_nobody = leadership.is_some() && !binding::may_be_asked(listeners.wire_address, &wire_config);
-        let state = AdminState::new(gateway.clone(), metrics.clone(), readiness)
-            .seeing_pods(sees_pods)
-            .watching(cluster.watch().cloned(), config.max_staleness)
-            .electing(leadership.clone(), binds_for_nobody)
-            .fetching(facts.clone());
+        let state = AdminState {
+            gateway: gateway.clone(),
+            metrics: metrics.clone(),
+            loader,
+            watch: cluster.watch().cloned(),
+            leadership: leadership.clone(),
+            facts: facts.clone(),
+            binds_for_nobody,
+            max_staleness: config.max_staleness,
+            sees_pods,
+            readiness,
+            draining: AtomicBool::new(false),
+        };
         let state = Arc::new(state);
         let wire = Wire { gateway, observer: metrics.wire.clone(), tls, config: wire_config };
         let tasks = Tasks::start(listeners, wire, &state, facts, on);
@@ -163,12 +173,10 @@ fn start_facts(
     file: Option<FactsFile>,
     cluster: &WatchGuard,
     gateway: &Arc<Gateway>,
-    metrics: &Metrics,
 ) -> Result<Option<Arc<FactsFileFollower>>> {
     let Some(file) = file else { return Ok(None) };
-    let facts = Arc::new(FactsFileFollower::start(file, cluster.api().map(|(api, _)| api), gateway)?);
-    metrics.facts.set(Arc::clone(&facts));
-    Ok(Some(facts))
+    let facts = FactsFileFollower::start(file, cluster.api().map(|(api, _)| api), gateway)?;
+    Ok(Some(Arc::new(facts)))
 }
 
 #[cfg(test)]

@@ -1,12 +1,11 @@
 //! The lines that policies log, on standard error, for commands by which a person asks about a policy.
 //!
-//! Of each policy the first lines are shown: a call may write 64, and a cluster has thousands of nodes. A command makes
-//! some calls twice, as `run` does for its table and its decision; equal lines are shown once.
+//! The first lines are shown: a call may write 64, and a cluster has thousands of nodes. A command makes some calls twice,
+//! as `run` does for its table and its decision; equal lines are shown once.
 
 use std::{
-    collections::{BTreeMap, HashSet},
-    fmt::{Debug, Write as _},
-    hash::{DefaultHasher, Hash, Hasher},
+    collections::BTreeSet,
+    fmt::{Debug, Display},
     io::{self, Write as _},
     sync::Arc,
 };
@@ -18,10 +17,10 @@ use tracing::{
 };
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
-use super::targets::GUEST;
+use super::GUEST;
 use crate::{output, text};
 
-/// The most lines of one policy: more than a person reads.
+/// The most lines: more than a person reads.
 const MAX_LINES: usize = 100;
 
 /// Shows lines of policies as long as it exists. When it is dropped, it reports how many were left out.
@@ -31,29 +30,17 @@ pub(crate) struct GuestLines(Arc<Mutex<State>>);
 struct State {
     /// Whether lines are shown only while a case runs.
     only_cases: bool,
-    case: Option<RunningCase>,
-    by_policy: BTreeMap<String, PolicyLines>,
-}
-
-/// The files of a case and its policy.
-struct RunningCase {
-    policy: String,
-    file: String,
-}
-
-/// The lines of one policy.
-#[derive(Default)]
-struct PolicyLines {
-    /// Hashes of the lines that were shown, [`MAX_LINES`] at most.
-    shown: HashSet<u64>,
-    left_out: u64,
+    /// The files of the policy and of the case that runs.
+    case: Option<[String; 2]>,
+    shown: BTreeSet<String>,
+    left_out: usize,
 }
 
 struct GuestLayer(Arc<Mutex<State>>);
 
 /// The fields of a line that are shown.
 #[derive(Default)]
-struct LineFields {
+struct Fields {
     policy: String,
     verb: String,
     node: String,
@@ -82,8 +69,8 @@ impl GuestLines {
     }
 
     /// Shows the lines of these calls with the case that makes them.
-    pub(crate) fn of_case<T>(&self, policy: &impl ToString, file: &impl ToString, run: impl FnOnce() -> T) -> T {
-        self.0.lock().case = Some(RunningCase { policy: policy.to_string(), file: file.to_string() });
+    pub(crate) fn of_case<T>(&self, policy: impl Display, file: impl Display, run: impl FnOnce() -> T) -> T {
+        self.0.lock().case = Some([policy.to_string(), file.to_string()]);
         let result = run();
         self.0.lock().case = None;
         result
@@ -91,10 +78,11 @@ impl GuestLines {
 
     /// Reports how many lines were left out, and shows as many again.
     pub(crate) fn restart(&self) {
-        for (policy, lines) in std::mem::take(&mut self.0.lock().by_policy) {
-            if lines.left_out > 0 {
-                output::remark(&format!("{} more lines of {policy} were left out", lines.left_out));
-            }
+        let mut state = self.0.lock();
+        state.shown.clear();
+        let left_out = std::mem::take(&mut state.left_out);
+        if left_out > 0 {
+            output::remark(&format!("{left_out} more lines of policies were left out"));
         }
     }
 }
@@ -113,7 +101,7 @@ impl<S: Subscriber> Layer<S> for GuestLayer {
     }
 
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-        let mut fields = LineFields::default();
+        let mut fields = Fields::default();
         event.record(&mut fields);
         let level = event.metadata().level().as_str().to_ascii_lowercase();
         if let Some(line) = self.0.lock().admit(fields, &level) {
@@ -127,54 +115,43 @@ impl<S: Subscriber> Layer<S> for GuestLayer {
 
 impl State {
     /// The line as it is shown; none if it is one too many, or was shown before.
-    fn admit(&mut self, fields: LineFields, level: &str) -> Option<String> {
-        let LineFields { policy, verb, node, message } = fields;
+    fn admit(&mut self, fields: Fields, level: &str) -> Option<String> {
+        let Fields { policy, verb, node, message } = fields;
         let (policy, case) = match &self.case {
-            Some(case) => (case.policy.clone(), &*case.file),
+            Some([policy, case]) => (policy.as_str(), case.as_str()),
             None if self.only_cases => return None,
-            None => (policy, ""),
+            None => (policy.as_str(), ""),
         };
         let about: Vec<&str> = [level, case, &verb, &node].into_iter().filter(|part| !part.is_empty()).collect();
         let line = format!("{policy} ({}): {message}", about.join(", "));
-        self.by_policy.entry(policy).or_default().admit(&line).then_some(line)
-    }
-}
-
-// === impl PolicyLines ===
-
-impl PolicyLines {
-    fn admit(&mut self, line: &str) -> bool {
-        let mut hasher = DefaultHasher::new();
-        line.hash(&mut hasher);
-        let hash = hasher.finish();
-        if self.shown.contains(&hash) {
-            return false;
+        if self.shown.contains(&line) {
+            return None;
         }
         if self.shown.len() == MAX_LINES {
             self.left_out += 1;
-            return false;
+            return None;
         }
-        self.shown.insert(hash)
+        self.shown.insert(line.clone());
+        Some(line)
     }
 }
 
-// === impl LineFields ===
+// === impl Fields ===
 
-impl Visit for LineFields {
+impl Visit for Fields {
     fn record_str(&mut self, field: &Field, value: &str) {
-        match field.name() {
-            "policy" => value.clone_into(&mut self.policy),
-            "verb" => value.clone_into(&mut self.verb),
-            "node" => value.clone_into(&mut self.node),
-            _ => {}
-        }
+        self.record_debug(field, &format_args!("{value}"));
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        if field.name() == "message" {
-            // Writing to a string cannot fail.
-            let _ = write!(self.message, "{value:?}");
-        }
+        let text = match field.name() {
+            "policy" => &mut self.policy,
+            "verb" => &mut self.verb,
+            "node" => &mut self.node,
+            "message" => &mut self.message,
+            _ => return,
+        };
+        *text = format!("{value:?}");
     }
 }
 
@@ -182,26 +159,24 @@ impl Visit for LineFields {
 mod tests {
     use super::*;
 
-    fn fields(node: usize, message: &str) -> LineFields {
-        let [policy, verb] = ["p", "filter"].map(str::to_owned);
-        LineFields { policy, verb, node: format!("n{node}"), message: message.to_owned() }
+    fn fields(node: usize) -> Fields {
+        let [policy, verb, message] = ["p", "filter", "x"].map(str::to_owned);
+        Fields { policy, verb, node: format!("n{node}"), message }
     }
 
     #[test]
     fn equal_lines_are_shown_once_and_others_are_counted_beyond_the_first() {
         let mut state = State::default();
-        assert_eq!(state.admit(fields(1, "x"), "info").unwrap(), "p (info, filter, n1): x");
-        assert_eq!(state.admit(fields(1, "x"), "info"), None);
-        let shown = (0..1000).filter(|node| state.admit(fields(*node, "x"), "info").is_some()).count();
-        assert_eq!((shown, state.by_policy["p"].left_out), (MAX_LINES - 1, 1000 - MAX_LINES as u64));
-        let other = LineFields { policy: "q".to_owned(), ..fields(1, "x") };
-        assert!(state.admit(other, "info").is_some(), "a policy hides the lines of another");
+        assert_eq!(state.admit(fields(1), "info").unwrap(), "p (info, filter, n1): x");
+        assert_eq!(state.admit(fields(1), "info"), None);
+        let shown = (0..1000).filter(|node| state.admit(fields(*node), "info").is_some()).count();
+        assert_eq!((shown, state.left_out), (MAX_LINES - 1, 1000 - MAX_LINES));
     }
 
     #[test]
     fn a_case_names_the_policy_and_itself() {
-        let case = RunningCase { policy: "p.wasm".to_owned(), file: "cases/a.yaml".to_owned() };
+        let case = ["p.wasm", "cases/a.yaml"].map(str::to_owned);
         let mut state = State { case: Some(case), ..State::default() };
-        assert_eq!(state.admit(fields(1, "x"), "warn").unwrap(), "p.wasm (warn, cases/a.yaml, filter, n1): x");
+        assert_eq!(state.admit(fields(1), "warn").unwrap(), "p.wasm (warn, cases/a.yaml, filter, n1): x");
     }
 }

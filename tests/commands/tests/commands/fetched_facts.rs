@@ -81,7 +81,7 @@ fn a_measured_value_reaches_the_answers_of_a_policy_and_leaves_them_when_it_is_t
     assert_eq!(gateway.get("/readyz").unwrap().status, 200);
     let metrics = gateway.get("/metrics").unwrap().body;
     for line in [
-        "plimsoll_facts_absent{source=\"load\"} 1",
+        "plimsoll_facts_values{source=\"load\"} 0",
         "plimsoll_facts_values{source=\"calendar\"} 1",
         "plimsoll_facts_max_age_seconds{source=\"load\"} 5.0",
     ] {
@@ -238,7 +238,7 @@ fn a_changed_facts_file_comes_into_force_as_a_whole_or_the_last_good_one_stays()
         wait_for([1, 2, 3]);
     }
     let metrics = gateway.get("/metrics").unwrap().body;
-    for line in ["plimsoll_facts_file_refused 1", "plimsoll_facts_file_reloads_total{result=\"refused\"} 2"] {
+    for line in ["plimsoll_facts_file_refused 1"] {
         assert!(metrics.contains(line), "{line}: {metrics}");
     }
     gateway

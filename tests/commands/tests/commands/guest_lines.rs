@@ -54,7 +54,7 @@ fn run_shows_the_lines_of_a_policy_once_for_each_node_and_no_flood() {
     let lines: Vec<&str> = printed.err.lines().collect();
     assert_eq!(lines[0], "chatty (info, filter, node-000): seen");
     assert_eq!(lines.len(), 101, "{printed:?}");
-    assert!(lines[100].ends_with(" more lines of chatty were left out"), "{printed:?}");
+    assert!(lines[100].ends_with(" more lines of policies were left out"), "{printed:?}");
     assert!(!printed.out.contains("seen"), "{printed:?}");
 }
 
