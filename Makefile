@@ -3,7 +3,7 @@ CARGO ?= cargo
 export CARGO_TERM_PROGRESS_WHEN ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help generate demo demo-cluster test simulate lint advisories bench bench-micro mechanisms throughput burst soak fuzz e2e fmt policies
+.PHONY: help generate demo demo-cluster test simulate lint advisories bench throughput burst soak fuzz e2e fmt policies
 
 # The tests that could not run on this machine, with the reason; `make test` prints them at its end.
 SKIPPED := $(CURDIR)/target/skipped-tests
@@ -38,19 +38,13 @@ lint: ## Formatting, clippy, dependencies, documentation
 	$(TOOLS)/cargo-deny --log-level warn --locked check --hide-inclusion-graph bans licenses sources
 	$(TOOLS)/cargo-shear --locked --deny-warnings --check-test-targets
 	$(CARGO) clippy --workspace --all-targets --features plimsoll-e2e/control-plane -- --deny warnings
-	$(CARGO) test --quiet --workspace --test rules --test deploy --test troubleshooting --test defaults --test imports --test links --test generated
+	$(CARGO) test --quiet --workspace --test rules --test deploy --test defaults --test imports --test links --test generated
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --quiet
 
 # The whole workspace, so that no dependency is built again with other features.
 bench: policies ## Measure against the aims and a Go extender (needs Go); BENCH=--quick takes a minute
 	$(CARGO) build --workspace --profile measured --bin plimsoll --bin plimsoll-bench
 	target/measured/plimsoll-bench $(BENCH)
-
-bench-micro: ## Time the parts of a request by themselves (criterion)
-	$(CARGO) bench --workspace --bench parts --bench whole_cluster --bench decision_cache --profile measured
-
-mechanisms: policies ## What each speed mechanism gains, with and without it (builds a copy with switches)
-	tests/bench/mechanisms $(BENCH)
 
 throughput: policies ## Pods per second of a real kube-scheduler, by extender (needs Go and openssl)
 	tests/e2e/control-plane/build

@@ -38,6 +38,9 @@ const MOST: f64 = 1.05;
 const STARTS: usize = 4;
 const ROUNDS_PER_START: usize = 6;
 
+/// The nodes of a request with whole nodes.
+const WHOLE: usize = 1_000;
+
 /// One verb of one row.
 #[derive(Debug, Serialize)]
 struct Line {
@@ -113,18 +116,18 @@ fn names(
 }
 
 fn objects(plan: &Plan, modules: &Modules, builds: &Builds, work: &str, lines: &mut Vec<Line>) -> Result<()> {
-    let row = format!("{work} objects {CLUSTER} 10");
+    let row = format!("{work} objects {WHOLE} 10");
     if !plan.wants(&row) {
         return Ok(());
     }
     let setting = Setting::new(modules, &samples::ten(), None)?;
-    let mut body = Toggles::new(world::objects_body(CLUSTER, CLUSTER * NODE_BYTES).to_vec())?;
+    let mut body = Toggles::new(world::objects_body(WHOLE, WHOLE * NODE_BYTES).to_vec())?;
     let steady = body.body();
-    let rounds = by_call(plan, &setting, builds, 4, || {
+    let rounds = by_call(plan, &setting, builds, 20, || {
         if work == "steady" {
             return steady.clone();
         }
-        body.toggle(CLUSTER / CHANGED);
+        body.toggle(WHOLE / CHANGED);
         body.body()
     })?;
     add(&row, rounds, lines)

@@ -11,19 +11,20 @@ pub(crate) fn judge(report: &mut Report) {
     let whole = Both { mode: "objects", ..steady };
     let (changed, unseen, cold) =
         (Both { work: "changed", ..steady }, Both { work: "unseen", ..steady }, Both { work: "cold", ..steady });
-    let languages = Both { work: "languages", ..steady };
     let fifty = Both { policies: 50, ..steady };
 
-    report.at_most("5,000 names, steady", 1e3, steady.of(report, "plimsoll"), millis);
-    report.at_least("5,000 names, steady: Go against plimsoll", 6.0, steady.ratio(report, "go"), times);
-    report.at_most("5,000 names, steady: plimsoll against the echo", 2.0, steady.over(report, "echo"), times);
-    report.at_most("500 names, steady", 250.0, few.of(report, "plimsoll"), millis);
-    report.at_least("500 names, steady: Go against plimsoll", 4.0, few.ratio(report, "go"), times);
+    let new = Both { work: "languages unseen", ..steady };
+    let few_unseen = Both { work: "unseen", ..few };
+
+    report.at_least("5,000 names, steady: Go against plimsoll", 9.0, steady.ratio(report, "go"), times);
+    report.at_most("5,000 names, steady: plimsoll against the echo", 2.5, steady.over(report, "echo"), times);
+    report.at_least("500 names, steady: Go against plimsoll", 3.3, few.ratio(report, "go"), times);
+    report.at_most("500 names, steady: plimsoll against the echo", 2.1, few.over(report, "echo"), times);
     report.at_least("5,000 whole nodes, steady: Go against plimsoll", 10.0, whole.ratio(report, "go"), times);
     report.at_most("5,000 names, 1 % changed: against steady", 1.5, changed.against(report, &steady), times);
-    report.at_most("5,000 names, unseen pods: against steady", 2.0, unseen.against(report, &steady), times);
-    report.at_least("5,000 names, unseen pods: Go against plimsoll", 1.0, unseen.ratio(report, "go"), times);
+    report.at_least("500 names, unseen pods: Go against plimsoll", 0.9, few_unseen.ratio(report, "go"), times);
+    report.at_least("5,000 names, unseen pods: Go against plimsoll", 4.0, unseen.ratio(report, "go"), times);
     report.at_most("5,000 names, first request after a start", 20e3, cold.of(report, "plimsoll"), millis);
-    report.at_most("5,000 names, steady: policies in Go against Rust", 1.1, languages.over(report, "rust"), times);
+    report.at_most("5,000 names, unseen pods: policies in Go against Rust", 3.0, new.over(report, "rust"), times);
     report.at_most("5,000 names, 50 policies against 10", 3.0, fifty.against(report, &steady), times);
 }

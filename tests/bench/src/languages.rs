@@ -71,8 +71,6 @@ impl Servers {
         let [rust, go] = [rust, go].map(|modules| Setting::new(modules, &ten, Some(snapshot.as_bytes())));
         let (rust, go) = (rust?, go?);
         let running = [go.plimsoll()?, rust.plimsoll()?, rust.go()?];
-        // It happens in the background, and calls differ before and after.
-        running[0].wait_until_preinitialized(ten.len())?;
         let [in_go, in_rust, extender] = running.each_ref().map(|peer| Client::connect(peer.address));
         Ok(Self { in_go: in_go?, in_rust: in_rust?, extender: extender?, _running: running })
     }

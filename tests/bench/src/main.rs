@@ -1,12 +1,11 @@
 //! Measures plimsoll against its aims, beside the same rules in Go and a server that does nothing.
 //!
 //! ```text
-//!  engine   a policy, asked in this process           body     40 MB of nodes, in this process
-//!  wire     plimsoll, Go and an echo, over loopback   reload   a module swapped under a running plimsoll
-//!  memory   of a plimsoll that watches a large cluster
+//!  wire       plimsoll, Go and an echo, over loopback
+//!  reload     a module swapped under a running plimsoll
+//!  memory     of a plimsoll that watches a large cluster
 //!  languages  the same policies in Go and in Rust
-//!  programs   on standard input, in Go
-//!  against  another build of plimsoll, call by call
+//!  against    another build of plimsoll, call by call
 //! ```
 //!
 //! One run prints one table and writes `target/bench/results.json`. Peers take turns within a run, so
@@ -17,22 +16,15 @@
 mod against;
 mod aims;
 mod api_server;
-mod body;
 mod changed;
 mod cold;
 mod compare;
 mod echo;
-mod engine;
-mod facts;
 mod interval;
 mod languages;
-mod mechanisms;
 mod memory;
 mod modules;
-mod page;
 mod plan;
-mod plots;
-mod programs;
 mod reload;
 mod report;
 mod sample;
@@ -45,7 +37,6 @@ use std::process::ExitCode;
 
 use anyhow::{Result, ensure};
 use clap::Parser;
-use plimsoll_harness::workspace;
 
 use crate::{modules::Modules, plan::Args, report::Report};
 
@@ -61,22 +52,10 @@ fn main() -> Result<ExitCode> {
     if let Some(old) = &args.against {
         return against::measure(&plan, &modules, old);
     }
-    if !args.mechanisms.is_empty() {
-        return mechanisms::measure(&plan, &modules, &args.mechanisms).map(|()| ExitCode::SUCCESS);
-    }
     let mut report = Report::default();
-    if plan.wants("engine") {
-        engine::measure(&plan, &modules, &mut report)?;
-    }
-    if plan.wants("body") {
-        body::measure(&plan, &mut report)?;
-    }
     wire::measure(&plan, &modules, &mut report)?;
     if plan.wants("changed names") {
         changed::measure(&plan, &modules, &mut report)?;
-    }
-    if plan.wants("load names") {
-        facts::measure(&plan, &modules, &mut report)?;
     }
     if plan.wants("cold names") {
         cold::measure(&plan, &modules, &mut report)?;
@@ -84,7 +63,6 @@ fn main() -> Result<ExitCode> {
     if plan.wants("languages names") {
         languages::measure(&plan, &modules, &mut report)?;
     }
-    programs::measure(&plan, &modules, &mut report)?;
     if plan.wants("reload") {
         reload::measure(&plan, &modules, &mut report)?;
     }
@@ -92,10 +70,5 @@ fn main() -> Result<ExitCode> {
         memory::measure(&plan, &modules, &mut report)?;
     }
     aims::judge(&mut report);
-    if args.plots {
-        let directory = workspace().join("docs/performance");
-        plots::draw(&report, &directory)?;
-        page::write(&report, &directory)?;
-    }
     report.finish().map(|()| ExitCode::SUCCESS)
 }

@@ -9,7 +9,6 @@ use crate::sample::Effort;
 /// Measures plimsoll against its aims.
 #[derive(Debug, Parser)]
 #[command(name = "plimsoll-bench")]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Args {
     /// About a minute: the small rows, each for a moment
     #[arg(long)]
@@ -24,16 +23,8 @@ pub(crate) struct Args {
     alone: bool,
 
     /// Compare with another build of plimsoll, call by call, and measure nothing else; exit code 1 if a call was clearly slower than with BINARY
-    #[arg(long, value_name = "BINARY", conflicts_with_all = ["alone", "plots"])]
+    #[arg(long, value_name = "BINARY", conflicts_with = "alone")]
     pub(crate) against: Option<PathBuf>,
-
-    /// Measure what each of these mechanisms gains, and nothing else; for a build with `tests/bench/mechanisms.patch`
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',', conflicts_with_all = ["alone", "plots", "against"])]
-    pub(crate) mechanisms: Vec<String>,
-
-    /// Write charts and tables into docs/performance
-    #[arg(long)]
-    pub(crate) plots: bool,
 
     /// The modules [default: target/policies, which `make policies` fills]
     pub(crate) policies: Option<PathBuf>,

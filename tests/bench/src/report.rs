@@ -194,10 +194,6 @@ impl Report {
         let both = |row: &Row| Both { work: row.work, mode: row.mode, nodes: row.nodes, policies: row.policies };
         self.rows.iter().filter(of_both).map(both)
     }
-
-    pub(crate) fn aims(&self) -> &[Aim] {
-        &self.aims
-    }
 }
 
 /// A figure with this many decimals, or a dash.

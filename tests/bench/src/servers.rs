@@ -82,11 +82,6 @@ impl Setting {
 
     /// The same with another binary.
     pub(crate) fn serve(&self, binary: &Path, args: &[&str]) -> Result<Peer> {
-        self.serve_with(binary, args, &[])
-    }
-
-    /// The same with more environment variables.
-    pub(crate) fn serve_with(&self, binary: &Path, args: &[&str], env: &[(&str, &str)]) -> Result<Peer> {
         let build = "cargo build --workspace --profile measured --bin plimsoll";
         ensure!(binary.exists(), "{} is missing: run `{build}`", binary.display());
         let mut command = Command::new(binary);
@@ -96,8 +91,7 @@ impl Setting {
             .args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-format", "json"])
             .args(["--request-timeout", "60s", "--body-limit", "1Gi", "--policies"])
             .arg(self.policies())
-            .args(args)
-            .envs(env.iter().copied());
+            .args(args);
         if let Some(snapshot) = self.snapshot() {
             command.arg("--snapshot").arg(snapshot);
         }

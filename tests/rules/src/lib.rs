@@ -1,4 +1,3 @@
 //! The rules of the house, checked over its own sources.
 
 pub mod imports;
-pub mod lengths;

@@ -1,12 +1,9 @@
-//! A default is defined once, as the flag's. The copies in the chart, the pages and the harness are compared here with
+//! A default is defined once, as the flag's. The copies in the chart and the harness are compared here with
 //! `--help`, as the golden files of `tests/commands` have it.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot read the sources should stop")]
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs,
-};
+use std::{collections::BTreeMap, fs};
 
 use plimsoll_harness::workspace;
 
@@ -45,30 +42,6 @@ fn commands_agree_on_the_defaults_of_a_flag() {
     assert_eq!(defaults("scheduler-config")["--url"], format!("http://{}", serve["--listen"]));
 }
 
-/// `--settle` (100 ms): a value in parentheses behind a flag is its default.
-#[test]
-fn the_pages_repeat_the_defaults_of_the_flags_rightly() {
-    let mut known = BTreeMap::<String, BTreeSet<String>>::new();
-    for command in COMMANDS {
-        for (flag, default) in defaults(command) {
-            known.entry(flag).or_default().insert(default);
-        }
-    }
-    let mut seen = 0;
-    for entry in fs::read_dir(workspace().join("docs")).unwrap() {
-        let path = entry.unwrap().path();
-        if path.extension().is_none_or(|ending| ending != "md") {
-            continue;
-        }
-        for (flag, value) in in_parentheses(&fs::read_to_string(&path).unwrap()) {
-            let defaults = known.get(&flag).unwrap_or_else(|| panic!("{}: {flag} has no default", path.display()));
-            assert!(defaults.contains(&value), "{}: {flag} ({value}), but its default is {defaults:?}", path.display());
-            seen += 1;
-        }
-    }
-    assert!(seen >= 5, "only {seen} values were found: does the search still work?");
-}
-
 #[test]
 fn the_ports_that_tests_avoid_are_the_defaults() {
     let (serve, ports) = (defaults("serve"), read("tests/harness/src/ports.rs"));
@@ -90,18 +63,6 @@ fn defaults(command: &str) -> BTreeMap<String, String> {
         (!text.contains(char::is_whitespace)).then(|| (format!("--{name}"), text.to_owned()))
     };
     flags.filter_map(default).collect()
-}
-
-/// Flags with what follows them in parentheses, if that begins like a value.
-fn in_parentheses(page: &str) -> Vec<(String, String)> {
-    let pair = |rest: &str| {
-        let (flag, behind) = rest.split_once('`')?;
-        let value = behind.strip_prefix(" (")?.split_once(')')?.0;
-        let is_value = value.starts_with(|letter: char| letter.is_ascii_digit());
-        let written = value.replace(' ', "").replace("iB", "i");
-        is_value.then(|| (format!("--{}", flag.split(' ').next().unwrap_or(flag)), written))
-    };
-    page.split("`--").skip(1).filter_map(pair).collect()
 }
 
 fn read(path: &str) -> String {

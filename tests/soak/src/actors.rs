@@ -1,10 +1,6 @@
 //! The actors: each does one kind of work on the gateway, on a thread of its own.
 
-mod attacks;
-mod bodies;
 mod cluster;
-mod connections;
-mod h2;
 mod hostile;
 mod pages;
 mod preempt;
@@ -25,7 +21,7 @@ use crate::stage::Stage;
 pub(crate) type Actor = (&'static str, fn(&Stage));
 
 /// All actors.
-const ALL: [Actor; 19] = [
+const ALL: [Actor; 15] = [
     ("names", static_load::names),
     ("names", static_load::names),
     ("objects", static_load::whole_nodes),
@@ -40,10 +36,6 @@ const ALL: [Actor; 19] = [
     ("guests", hostile::guests),
     ("guests", stacks::deep),
     ("guests", slots::fill),
-    ("bytes", bodies::bodies),
-    ("slow", connections::slow),
-    ("churn", connections::churn),
-    ("h2", h2::streams),
     ("pages", pages::read),
 ];
 

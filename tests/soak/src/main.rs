@@ -1,11 +1,11 @@
 //! Everything at once, for minutes or hours, on the real `plimsoll serve`: load in both node modes, reloads, hostile
-//! guests and bodies, API server outages, slow clients. Once a second its memory, descriptors and threads are measured.
+//! guests, API server outages. Once a second its memory, descriptors and threads are measured.
 //!
 //! ```text
 //!  actors ──> plimsoll serve ──> FakeApi          Gate: load, quiet, load, quiet, end
 //!     │            │
 //!     v            v
-//!   Tally       Sampler ──> samples.csv ──> judge ──> report, chart.svg
+//!   Tally       Sampler ──> samples.csv ──> judge ──> report
 //! ```
 //!
 //! `make soak` runs ten minutes; `make soak SOAK='--hours 1'` an hour. It stops by itself, and fails if a correct
@@ -13,7 +13,6 @@
 #![expect(clippy::disallowed_methods, reason = "this program measures time")]
 
 mod actors;
-mod chart;
 mod deep_guest;
 mod gate;
 mod gateway;
@@ -60,7 +59,7 @@ fn main() -> Result<ExitCode> {
     })?;
     let exit = stage.gateway.terminate();
     let report = Report::new(&plan, &stage, &sampler, exit);
-    report.write(&plan, &sampler)?;
+    report.write(&plan)?;
     Ok(if report.has_passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

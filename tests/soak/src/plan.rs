@@ -34,7 +34,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR")]
     policies: Option<PathBuf>,
 
-    /// Where `samples.csv`, `report.json`, `chart.svg` and the log are written [default: `target/soak`]
+    /// Where `samples.csv`, `report.json` and the log are written [default: `target/soak`]
     #[arg(long, value_name = "DIR")]
     directory: Option<PathBuf>,
 

@@ -6,7 +6,6 @@ use anyhow::Result;
 use serde::Serialize;
 
 use crate::{
-    chart,
     judge::{Verdict, judge},
     plan::{Output, Plan},
     sampler::{Sample, Sampler},
@@ -83,12 +82,11 @@ impl Report {
         self.passed
     }
 
-    /// Prints it, and writes `report.json`, `report.txt` and `chart.svg`.
-    pub(crate) fn write(&self, plan: &Plan, sampler: &Sampler) -> Result<()> {
+    /// Prints it, and writes `report.json` and `report.txt`.
+    pub(crate) fn write(&self, plan: &Plan) -> Result<()> {
         let (json, text) = (serde_json::to_string_pretty(self)?, self.text(plan)?);
         fs::write(plan.directory.join("report.json"), &json)?;
         fs::write(plan.directory.join("report.txt"), &text)?;
-        fs::write(plan.directory.join("chart.svg"), chart::draw(&sampler.samples)?)?;
         print(if plan.output == Output::Json { &json } else { &text });
         Ok(())
     }
@@ -175,7 +173,7 @@ impl Report {
             writeln!(text, "{} {}: {}", if verdict.holds { "ok  " } else { "FAIL" }, verdict.promise, verdict.figures)?;
         }
         let outcome = if self.passed { "passed" } else { "FAILED" };
-        writeln!(text, "\n{outcome}; seed {}; samples, chart and log are in {}", self.seed, plan.directory.display())?;
+        writeln!(text, "\n{outcome}; seed {}; samples and log are in {}", self.seed, plan.directory.display())?;
         Ok(text)
     }
 }

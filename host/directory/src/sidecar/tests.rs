@@ -15,7 +15,6 @@ fn requirement(key: &str, operator: Operator, values: &[&str]) -> Requirement {
 }
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "one sidecar with every key")]
 fn every_key_has_its_meaning() {
     let text = "
 module: shared.wasm
@@ -122,7 +121,6 @@ fn settings_are_the_json_of_their_yaml() {
 }
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "one table of cases")]
 fn each_mistake_is_told_with_place_field_and_expectation() {
     let keys =
         "module, mode, order, weight, onError, timeout, memory, digest, facts, absent, counts, stdio, match, settings";

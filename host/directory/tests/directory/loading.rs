@@ -88,7 +88,6 @@ fn hidden_and_foreign_files_are_passed_over() {
 
 /// Each file that is refused by itself, and the reason.
 #[test]
-#[expect(clippy::too_many_lines, reason = "one table of cases")]
 fn each_refusal_names_file_and_expectation() {
     let ten = "a".repeat(64);
     let wrong_digest = format!("x.yaml says sha256:{ten}");

@@ -162,7 +162,6 @@ fn refusals(watched: &Watched) -> Vec<bool> {
 }
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "one table of cases")]
 fn the_order_of_switching_off_and_of_bad_files_makes_no_difference() {
     let ways: [(&str, Way); 4] = [
         ("bad, then off", |world, watched| {

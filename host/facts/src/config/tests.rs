@@ -41,7 +41,6 @@ fn a_file_has_sources_of_each_kind() {
 }
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "one table of cases")]
 fn an_error_names_line_and_field() {
     let prometheus = |rest: &str| format!("a: {{prometheus: {{url: 'http://p', query: q{rest}}}}}\n");
     let table = [

@@ -153,7 +153,6 @@ fn label(view: &View, node: u32, at: u32, read: &mut u64) -> u64 {
     *read
 }
 
-#[expect(clippy::too_many_lines, reason = "one arm for each read")]
 fn value(view: &View, node: u32, of: Of) -> u64 {
     let read = match of {
         Of::Pod(which) => Read::Pod(match which {
