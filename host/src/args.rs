@@ -21,7 +21,7 @@ use clap::{
 };
 
 pub(crate) use ask::{AskArgs, CheckArgs, ExplainArgs, RunArgs, TableArgs};
-pub(crate) use cluster::{ClusterArgs, CredentialPluginArgs};
+pub(crate) use cluster::ClusterArgs;
 pub(crate) use conformance::ConformanceArgs;
 pub(crate) use engine::{CompileModuleArgs, EngineArgs};
 pub(crate) use format::{LogFormat, OutputFormat, ReportFormat};
@@ -120,9 +120,6 @@ pub(crate) enum Command {
     /// Compile the module on standard input, as the process that the other commands start for it
     #[command(hide = true)]
     CompileModule(CompileModuleArgs),
-    /// Run the credential plugin of a kubeconfig, as the Kubernetes client of the other commands starts it
-    #[command(hide = true)]
-    CredentialPlugin(CredentialPluginArgs),
 }
 
 #[derive(Debug, clap::Args)]

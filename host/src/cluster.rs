@@ -7,7 +7,7 @@ use plimsoll_cluster::{ApiServer, ClusterWatch, Credentials, SnapshotError, Snap
 use plimsoll_core::{Cluster, Gateway};
 use tracing::{error, info};
 
-use crate::{commands::PLUGIN_RUNNER, metrics::Metrics};
+use crate::metrics::Metrics;
 
 /// The interval at which the snapshot file is checked.
 const SNAPSHOT_INTERVAL: Duration = Duration::from_millis(500);
@@ -75,7 +75,7 @@ impl ClusterSource {
             }
             Self::Snapshot(path) => Ok(WatchGuard::Snapshot { _watch: follow_snapshot(path, gateway, metrics)? }),
             Self::ApiServer(credentials, context) => {
-                let api = ApiServer::connect_with(&credentials, context.as_deref(), &PLUGIN_RUNNER)?;
+                let api = ApiServer::connect_with(&credentials, context.as_deref())?;
                 gateway.expect_cluster();
                 info!(url = api.url(), "watching the cluster");
                 let (viewer, published) = (Arc::clone(gateway), Arc::clone(metrics));

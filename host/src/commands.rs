@@ -3,7 +3,6 @@
 mod check;
 mod completions;
 mod conformance;
-mod credential_plugin;
 mod explain;
 mod new;
 mod offline;
@@ -21,7 +20,6 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use plimsoll_wasm::ProcessLimits;
 
-pub(crate) use self::credential_plugin::PLUGIN_RUNNER;
 use crate::args::{Args, Command, CompileModuleArgs};
 
 /// Runs the command.
@@ -41,7 +39,6 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
         Command::Version(args) => version::version(&args),
         Command::Completions { shell } => completions::completions(shell),
         Command::CompileModule(args) => compile_module(&args),
-        Command::CredentialPlugin(args) => credential_plugin::credential_plugin(&args),
     }
 }
 

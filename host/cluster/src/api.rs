@@ -2,20 +2,19 @@
 
 mod credentials;
 mod error;
-mod error_text;
-mod shown_url;
 
-use std::{env, fmt, path::Path, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, env, fmt, path::Path, sync::Arc, time::Duration};
 
-use kube::Client;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::{Api, Client};
 use tokio::{
     runtime::{Handle, RuntimeFlavor},
     task::block_in_place,
 };
 
-pub(crate) use self::error_text::error_text;
-pub use self::{credentials::Credentials, error::ConnectError, error_text::PLUGIN_TIMED_OUT};
-use self::{error::TOKEN, shown_url::shown_url};
+pub(crate) use self::error::error_text;
+pub use self::{credentials::Credentials, error::ConnectError};
+use self::{credentials::shown_url, error::TOKEN};
 use crate::lease::{Term, fenced_client};
 
 /// Time limit for opening a connection.
@@ -50,20 +49,15 @@ impl ApiServer {
     /// If the file or the service account cannot be used.
     pub fn connect(kubeconfig: Option<&Path>) -> Result<Self, ConnectError> {
         let file = |path: &Path| Credentials::File(path.to_owned());
-        Self::connect_with(&kubeconfig.map_or(Credentials::ServiceAccount, file), None, &[])
+        Self::connect_with(&kubeconfig.map_or(Credentials::ServiceAccount, file), None)
     }
 
-    /// The same, in this context of the kubeconfig instead of its current one. The credential plugin (`exec`) that the
-    /// kubeconfig may name is run by `plugin_runner`, which must end it in time: the Kubernetes client waits for ever.
+    /// The same, in this context of the kubeconfig instead of its current one.
     ///
     /// # Errors
     /// As for [`ApiServer::connect`].
-    pub fn connect_with(
-        credentials: &Credentials,
-        context: Option<&str>,
-        plugin_runner: &[&str],
-    ) -> Result<Self, ConnectError> {
-        let mut config = credentials.config(context, plugin_runner)?;
+    pub fn connect_with(credentials: &Credentials, context: Option<&str>) -> Result<Self, ConnectError> {
+        let mut config = credentials.config(context)?;
         config.connect_timeout = Some(CONNECT_TIMEOUT);
         config.write_timeout = Some(WRITE_TIMEOUT);
         config.default_retry = false;
@@ -109,6 +103,16 @@ impl ApiServer {
     /// The namespace of the kubeconfig's context, or of the pod.
     pub fn namespace(&self) -> &str {
         &self.namespace
+    }
+
+    /// Reads the entries of a ConfigMap; binary ones are left out. It sets no deadline.
+    ///
+    /// # Errors
+    /// Says why there are none, in the words of the API server if it refuses.
+    pub async fn config_map(&self, namespace: &str, name: &str) -> Result<BTreeMap<String, String>, String> {
+        let config_maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), namespace);
+        let read = config_maps.get(name).await.map_err(|error| error_text(&error));
+        Ok(read?.data.unwrap_or_default())
     }
 
     /// Whether namespaces are watched.

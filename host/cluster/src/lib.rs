@@ -18,7 +18,6 @@ mod api_watch;
 mod backoff;
 mod binder;
 mod clock;
-mod config_map;
 mod document;
 mod error;
 mod lease;
@@ -28,7 +27,7 @@ mod simulation;
 mod snapshot;
 mod snapshot_watch;
 
-pub use api::{ApiServer, ConnectError, Credentials, PLUGIN_TIMED_OUT};
+pub use api::{ApiServer, ConnectError, Credentials};
 pub use api_watch::{ClusterWatch, ReservationId, ResourceStatus, WatchStatus};
 pub use binder::{ApiBinder, AssumeCache};
 pub use document::DocumentError;

@@ -1,6 +1,6 @@
-//! Where the commands that answer one question find their cluster, and how credentials for it are made.
+//! Where the commands that answer one question find their cluster.
 
-use std::{ffi::OsString, path::PathBuf, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
 use super::values::duration;
 
@@ -31,15 +31,4 @@ pub(crate) struct ClusterArgs {
     /// Give up when the API server has been silent for this long
     #[arg(long, env = "PLIMSOLL_TIMEOUT", value_name = "TIME", default_value = "15s", value_parser = duration)]
     pub(crate) timeout: Duration,
-}
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct CredentialPluginArgs {
-    /// Time limit of the plugin
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    pub(crate) timeout: Option<Duration>,
-
-    /// The plugin and its arguments
-    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
-    pub(crate) command: Vec<OsString>,
 }

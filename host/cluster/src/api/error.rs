@@ -1,6 +1,13 @@
-//! Errors of the way to the API server.
+//! Errors of the way to the API server, without the credentials that the Kubernetes client quotes.
 
-use std::{path::PathBuf, time::Duration};
+use std::{error::Error, iter::successors, path::PathBuf, time::Duration};
+
+use kube::client::{AuthError, RustlsTlsError};
+use plimsoll_core::excerpt;
+use plimsoll_system::error_chain;
+
+/// Maximum bytes of the API server's message.
+const MAX_MESSAGE: usize = 300;
 
 /// The path of a pod's service account.
 pub(super) const TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
@@ -54,4 +61,70 @@ pub enum ConnectError {
 
 fn seconds(time: Duration) -> String {
     format!("{} s", time.as_secs_f64())
+}
+
+/// The text of an error of the client and of its causes, without credentials.
+///
+/// The client quotes the command of a credential plugin with its environment and its arguments, and all that it
+/// printed, which may be a token. Replies and logs must have none of it.
+pub(crate) fn error_text(error: &(dyn Error + 'static)) -> String {
+    match error.downcast_ref() {
+        Some(kube::Error::Api(status)) => {
+            return format!("the API server answered {}: {}", status.code, excerpt(&status.message, MAX_MESSAGE));
+        }
+        // The client quotes a line of the key, as numbers.
+        Some(kube::Error::RustlsTls(RustlsTlsError::InvalidIdentityPem(_))) => {
+            return "the client certificate or its key is no valid PEM".to_owned();
+        }
+        Some(kube::Error::Service(cause)) => return error_text(cause.as_ref()),
+        _ => {}
+    }
+    match successors(Some(error), |&error| error.source()).find_map(|cause| cause.downcast_ref()) {
+        Some(AuthError::AuthExecRun { out, .. }) => {
+            let status = out.status;
+            format!(
+                "the credential plugin of the kubeconfig failed with {status}: run it by hand to see what it prints"
+            )
+        }
+        Some(AuthError::AuthExec(_) | AuthError::AuthExecParse(_)) => {
+            "the credential plugin of the kubeconfig gave no credentials: run it by hand to see what it prints"
+                .to_owned()
+        }
+        _ => error_chain(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        os::unix::process::ExitStatusExt,
+        process::{ExitStatus, Output},
+    };
+
+    use super::*;
+
+    fn exec_run() -> AuthError {
+        let (status, stdout) = (ExitStatus::from_raw(1 << 8), b"{\"token\":\"hunter2\"}".to_vec());
+        let out = Box::new(Output { status, stdout, stderr: b"hunter2".to_vec() });
+        AuthError::AuthExecRun { cmd: "SECRET=\"hunter2\" \"aws\" \"--password=hunter2\"".to_owned(), out }
+    }
+
+    #[test]
+    fn a_failed_credential_plugin_is_quoted_nowhere() {
+        let table: [(kube::Error, &str); 3] = [
+            (kube::Error::Auth(exec_run()), "failed with exit status: 1"),
+            (kube::Error::Service(Box::new(exec_run())), "failed with exit status: 1"),
+            (kube::Error::Auth(AuthError::AuthExec("hunter2".to_owned())), "gave no credentials"),
+        ];
+        for (error, expected) in table {
+            let text = error_text(&error);
+            assert!(text.contains(expected) && !text.contains("hunter2"), "{text}");
+        }
+    }
+
+    #[test]
+    fn other_errors_keep_their_causes() {
+        let error = kube::Error::Service("connection refused".into());
+        assert_eq!(error_text(&error), "connection refused");
+    }
 }

@@ -22,7 +22,7 @@ fn named(file: &Written, error: &str) -> String {
 #[tokio::test]
 async fn a_kubeconfig_that_cannot_be_used_says_what_was_expected() {
     let absent = ApiServer::connect(Some(Path::new("/absent/kubeconfig"))).unwrap_err().to_string();
-    let expected = "kubeconfig /absent/kubeconfig: it cannot be read: No such file or directory";
+    let expected = "kubeconfig /absent/kubeconfig: failed to read kubeconfig from";
     assert!(absent.starts_with(expected), "{absent}");
     let table = [
         ("{", ""),
@@ -74,7 +74,7 @@ current-context: x
 users: [{name: u, user: {}}]";
     let file = write("kubeconfig", two);
     let credentials = Credentials::File(file.path.clone());
-    let url = |context| ApiServer::connect_with(&credentials, context, &[]).map(|api| api.url().to_owned());
+    let url = |context| ApiServer::connect_with(&credentials, context).map(|api| api.url().to_owned());
     assert_eq!(url(None).unwrap(), "http://127.0.0.1:1/");
     assert_eq!(url(Some("y")).unwrap(), "http://127.0.0.1:2/");
     let error = url(Some("z")).unwrap_err().to_string();

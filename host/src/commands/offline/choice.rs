@@ -7,7 +7,7 @@ use plimsoll_cluster::{ApiServer, Credentials};
 use plimsoll_core::Cluster;
 
 use super::origin::OriginSource;
-use crate::{args::ClusterArgs, commands::PLUGIN_RUNNER, output, sample};
+use crate::{args::ClusterArgs, output, sample};
 
 /// Where the cluster is to come from.
 #[derive(Debug, PartialEq, Eq)]
@@ -57,7 +57,7 @@ impl Choice {
             Self::ApiServer(credentials) => {
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
                 runtime.block_on(async {
-                    let api = ApiServer::connect_with(&credentials, args.context.as_deref(), &PLUGIN_RUNNER)?;
+                    let api = ApiServer::connect_with(&credentials, args.context.as_deref())?;
                     let cluster = plimsoll_cluster::list_once(&api, args.timeout, output::remark).await?;
                     Ok((cluster, OriginSource::ApiServer { url: api.url().to_owned() }))
                 })

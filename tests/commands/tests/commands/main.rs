@@ -4,7 +4,6 @@
 mod binds;
 mod check;
 mod conformance;
-mod credential_plugin;
 mod explain;
 mod facts;
 mod fetched_facts;
