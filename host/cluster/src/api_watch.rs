@@ -7,16 +7,11 @@
 //!  follow(namespaces)  reserve
 //! ```
 
-mod failure;
-mod lines;
-mod pages;
 mod reflector;
-mod requests;
 mod resource;
 mod shared;
 mod status;
 mod store;
-mod unreadable;
 mod wire;
 
 use std::{
@@ -28,9 +23,9 @@ use std::{
 };
 
 use plimsoll_core::{Cluster, IsUnchanged, NotReserved, Pod};
-use tokio::{sync::watch, task::JoinHandle};
+use tokio::task::JoinHandle;
 
-use self::{resource::Resource, shared::SharedState, store::ClusterStore};
+use self::{resource::Resource, shared::Shared};
 use crate::{ApiServer, AssumeCache, clock};
 
 pub use status::{ResourceStatus, WatchStatus};
@@ -47,7 +42,7 @@ const UNCONFIRMED_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Watches Nodes, pods, and namespaces where it may, as long as it lives.
 pub struct ClusterWatch {
-    shared: Arc<SharedState>,
+    shared: Arc<Shared>,
     tasks: Vec<JoinHandle<()>>,
 }
 
@@ -64,7 +59,7 @@ impl ClusterWatch {
         max_staleness: Duration,
         publish: impl Fn(Arc<Cluster>) + Send + Sync + 'static,
     ) -> Self {
-        let shared = Arc::new(SharedState::new(publish));
+        let shared = Arc::new(Shared::new(publish));
         let silence = MAX_SILENCE.min(max_staleness / 2);
         let follow =
             |resource| tokio::spawn(reflector::follow(api.client().clone(), resource, Arc::clone(&shared), silence));
@@ -72,7 +67,7 @@ impl ClusterWatch {
         if api.has_namespaces() {
             tasks.push(follow(Resource::Namespaces));
         } else {
-            shared.failed(Resource::Namespaces);
+            shared.skip(Resource::Namespaces);
         }
         tasks.push(tokio::spawn(keep_publishing(Arc::clone(&shared))));
         Self { shared, tasks }
@@ -80,72 +75,45 @@ impl ClusterWatch {
 
     /// The status of the watches.
     pub fn status(&self) -> WatchStatus {
-        let (reserved, is_published) = self.shared.state.lock().summary();
-        let SharedState { nodes, pods, namespaces, .. } = self.shared.as_ref();
-        let (nodes, pods, namespaces) = (nodes.status(), pods.status(), namespaces.status());
-        WatchStatus { nodes, pods, namespaces, reserved, is_published }
+        self.shared.status()
     }
 
     /// The cluster that was published last; empty before the first lists are complete.
     pub fn cluster(&self) -> Arc<Cluster> {
-        Arc::clone(self.shared.state.lock().store.published())
+        self.shared.cluster()
     }
 
     /// Waits until the first lists of nodes and pods are complete, and that of namespaces is or has failed.
     pub async fn synced(&self) {
-        wait_for(&self.shared.fulfilled, 1).await;
-        // The sender lives longer than the receiver.
-        let _ = self.shared.settled.subscribe().wait_for(|settled| *settled).await;
+        self.shared.synced().await;
     }
 
     /// Lists all resources again, and waits until the current cluster shows the nodes and pods.
     ///
     /// It has no time limit.
     pub async fn relist(&self) {
-        let number = next(&self.shared.wanted);
-        wait_for(&self.shared.fulfilled, number).await;
-    }
-
-    /// Changes the store; when this returns, the cluster in force shows it.
-    fn change(&self, change: impl FnOnce(&mut ClusterStore)) {
-        let mut state = self.shared.state.lock();
-        change(&mut state.store);
-        state.publish(&self.shared.publish);
-    }
-
-    /// After a pause of the process: restarts both watches, and waits until they have shown the changes since.
-    ///
-    /// It has no time limit.
-    pub async fn catch_up(&self) {
-        let number = next(&self.shared.resumed);
-        wait_for(&self.shared.caught_up, number).await;
-        self.shared.state.lock().publish(&self.shared.publish);
+        self.shared.relist().await;
     }
 }
 
 impl AssumeCache for ClusterWatch {
     fn reserve(&self, pod: Arc<Pod>, is_unchanged: &IsUnchanged<'_>) -> Result<ReservationId, NotReserved> {
-        let mut state = self.shared.state.lock();
         // Events that arrived meanwhile are part of the newest snapshot, and of its totals.
-        state.publish(&self.shared.publish);
-        if !is_unchanged(state.store.published()) {
-            return Err(NotReserved::Changed);
-        }
-        let id = state.store.reserve(pod)?;
-        state.publish(&self.shared.publish);
-        Ok(id)
+        self.shared.publish_and_change(|store| {
+            if is_unchanged(store.published()) { store.reserve(pod) } else { Err(NotReserved::Changed) }
+        })
     }
 
     fn settle_at(&self, id: &ReservationId, pod: Option<Arc<Pod>>, settled: Instant) {
-        self.change(|store| store.settle_at(id, pod, settled));
+        self.shared.change(|store| store.settle_at(id, pod, settled));
     }
 
     fn release(&self, id: &ReservationId) {
-        self.change(|store| store.release(id));
+        self.shared.change(|store| store.release(id));
     }
 
     fn observe(&self, pod: &Pod, began: Instant) {
-        self.change(|store| store.observe(pod, began));
+        self.shared.change(|store| store.observe(pod, began));
     }
 
     fn relist(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
@@ -165,24 +133,8 @@ impl fmt::Debug for ClusterWatch {
     }
 }
 
-/// Counts one more request; its number.
-fn next(requests: &watch::Sender<u64>) -> u64 {
-    let mut number = 0;
-    requests.send_modify(|count| {
-        *count += 1;
-        number = *count;
-    });
-    number
-}
-
-/// Waits until the request with this number is done for both resources.
-async fn wait_for(done: &watch::Sender<[u64; 2]>, number: u64) {
-    // The sender lives longer than the receiver.
-    let _ = done.subscribe().wait_for(|done| done.iter().all(|done| *done >= number)).await;
-}
-
 /// A single change is published at once; a burst of changes becomes one.
-async fn keep_publishing(shared: Arc<SharedState>) {
+async fn keep_publishing(shared: Arc<Shared>) {
     let mut check = clock::now();
     loop {
         tokio::select! {
@@ -192,7 +144,7 @@ async fn keep_publishing(shared: Arc<SharedState>) {
                 check = clock::now() + UNCONFIRMED_INTERVAL;
             }
             () = shared.changed.notified() => {
-                shared.state.lock().publish(&shared.publish);
+                shared.change(|_| ());
                 clock::sleep(BURST).await;
             }
         }

@@ -1,37 +1,27 @@
-//! Lists one resource, watches it from there, and restarts whenever the watch ends.
+//! The state machine of the watch of one resource, and the loop that runs it.
+//!
+//! ```text
+//!   Listing ───────────── listed ─────────────> Watching
+//!    │   ^ ^                                      │  │ ^
+//!    │   │ └────────── a list is wanted ──────────┘  │ │
+//!    │   │                                           │ │
+//!  failed└── without position ── BackingOff ── from position
+//!    │                              ^   ^            │
+//!    └──────────────────────────────┘   └─ failed, ended at once
+//! ```
 
-mod listing;
+use std::{sync::Arc, time::Duration};
 
-use std::{
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
-
-use kube::{Client, client::Body};
-use tokio::sync::watch;
-use tracing::{debug, warn};
+use futures_util::StreamExt;
+use kube::Client;
+use tracing::{debug, info, warn};
 
 use super::{
-    failure::WatchFailure,
-    lines::LineReader,
-    pages::PageSize,
-    requests::ResourceClient,
     resource::{Resource, WatchedObject},
-    shared::SharedState,
-    status::WatchHealth,
-    unreadable::UnreadableObjects,
-    wire::{self, EventKind, WatchEvent},
+    shared::Shared,
+    wire::{self, EventKind, ListPage, Position, WatchEvent, WatchFailure},
 };
-use crate::{
-    backoff::Backoff,
-    clock::{self, sleep, sleep_until},
-};
-
-/// A restarted watch has caught up once no event has arrived for this long.
-const CAUGHT_UP_QUIET: Duration = Duration::from_millis(100);
-
-/// The same after this long, however much comes: in a busy cluster there is always an event.
-const CAUGHT_UP_TIMEOUT: Duration = Duration::from_secs(1);
+use crate::{backoff::Backoff, clock};
 
 /// The wait before the first retry, and the longest.
 const FIRST_RETRY: Duration = Duration::from_millis(100);
@@ -40,195 +30,220 @@ const MAX_RETRY: Duration = Duration::from_secs(10);
 /// A failure after a watch of at least this length counts as a new one.
 const STEADY: Duration = Duration::from_secs(5);
 
-/// Follows one resource as long as it is polled.
-pub(super) async fn follow(client: Client, resource: Resource, shared: Arc<SharedState>, silence: Duration) {
-    let mut reflector = Reflector {
-        requests: ResourceClient::new(client, resource),
-        resource,
-        silence,
-        wanted: shared.wanted.subscribe(),
-        resumed: shared.resumed.subscribe(),
-        shared,
-        version: None,
-        pages: PageSize::default(),
-        unreadable: UnreadableObjects::default(),
-    };
-    let mut backoff = Backoff::new(FIRST_RETRY, MAX_RETRY);
-    loop {
-        let began = clock::now();
-        let was_watch = reflector.version.is_some();
-        let result = if was_watch { reflector.watch().await } else { reflector.list().await };
-        let was_steady = was_watch && clock::now().saturating_duration_since(began) > STEADY;
+/// What the watch of a resource does at present.
+#[derive(Debug, PartialEq, Eq)]
+enum State {
+    /// Reads all objects, page by page.
+    Listing,
+    /// Receives the changes after a position, which it moves.
+    Watching(Position),
+    /// Waits; then it watches from a position, or lists if there is none.
+    BackingOff(Duration, Option<Position>),
+}
+
+/// How a state came to its end.
+#[derive(Debug)]
+enum Outcome {
+    /// A list of this version is complete.
+    Listed(String),
+    /// Somebody waits for a list that begins from now on.
+    ListWanted,
+    /// The watch ended without a failure.
+    Ended,
+    Failed(WatchFailure),
+    /// The wait is over.
+    Waited,
+}
+
+// === impl State ===
+
+impl State {
+    /// The state that follows. A watch `was_steady` if it lasted a while.
+    fn next(self, outcome: &Outcome, was_steady: bool, backoff: &mut Backoff) -> Self {
         if was_steady {
             backoff.reset();
         }
-        match result {
-            Ok(()) if was_steady || !was_watch || reflector.version.is_none() => {}
-            Ok(()) => sleep(backoff.next()).await,
-            Err(failure) => {
-                let wait = backoff.next();
-                reflector.failed(&failure, wait, backoff.failures());
-                sleep(wait).await;
+        match (outcome, self) {
+            (Outcome::Listed(version), _) => Self::Watching(Position::Version(version.clone())),
+            (Outcome::Waited, Self::BackingOff(_, Some(position))) => Self::Watching(position),
+            // The API server ends each watch after some minutes; one that it ends at once must not become a busy loop.
+            (Outcome::Ended, Self::Watching(position)) if was_steady => Self::Watching(position),
+            (Outcome::Ended, Self::Watching(position)) => Self::BackingOff(backoff.next(), Some(position)),
+            (Outcome::Failed(failure), Self::Watching(position)) if !failure.needs_list => {
+                Self::BackingOff(backoff.next(), Some(position))
             }
+            (Outcome::Failed(_), _) => Self::BackingOff(backoff.next(), None),
+            (Outcome::ListWanted | Outcome::Waited | Outcome::Ended, _) => Self::Listing,
+        }
+    }
+}
+
+/// Follows one resource as long as it is polled. A watch that is silent for longer than `max_silence` is restarted.
+pub(super) async fn follow(client: Client, resource: Resource, shared: Arc<Shared>, max_silence: Duration) {
+    let reflector = Reflector { client, resource, shared, max_silence };
+    let mut backoff = Backoff::new(FIRST_RETRY, MAX_RETRY);
+    let mut state = State::Listing;
+    loop {
+        let began = clock::now();
+        let (result, is_watch) = match &mut state {
+            State::Listing => (reflector.list().await, false),
+            State::Watching(position) => (reflector.watch(position).await, true),
+            State::BackingOff(wait, _) => {
+                clock::sleep(*wait).await;
+                (Ok(Outcome::Waited), false)
+            }
+        };
+        let outcome = result.unwrap_or_else(Outcome::Failed);
+        let was_steady = is_watch && clock::now().saturating_duration_since(began) > STEADY;
+        state = state.next(&outcome, was_steady, &mut backoff);
+        if let Outcome::Failed(failure) = outcome {
+            // A long outage must not fill the log.
+            if backoff.failures().is_power_of_two() {
+                warn!(
+                    resource = resource.name(),
+                    error = failure.why,
+                    failures = backoff.failures(),
+                    "the watch failed and is retried: the last cluster stays in force, if there is one"
+                );
+            }
+            reflector.shared.failed(resource, failure.why);
         }
     }
 }
 
 struct Reflector {
-    requests: ResourceClient,
+    client: Client,
     resource: Resource,
-    shared: Arc<SharedState>,
-    silence: Duration,
-    /// Changes when somebody requests a new list.
-    wanted: watch::Receiver<u64>,
-    /// Changes after a pause of the process.
-    resumed: watch::Receiver<u64>,
-    /// The position of the watch; `None`: a list comes first.
-    version: Option<String>,
-    pages: PageSize,
-    unreadable: UnreadableObjects,
+    shared: Arc<Shared>,
+    max_silence: Duration,
 }
 
 // === impl Reflector ===
 
 impl Reflector {
-    /// Takes events from where the last list or watch ended, until this one ends.
-    async fn watch(&mut self) -> Result<(), WatchFailure> {
-        let resumed = *self.resumed.borrow_and_update();
-        let Some(body) = self.start_watch().await? else { return Ok(()) };
-        self.record().well(&self.record().watches);
-        let mut lines = LineReader::new(body, self.silence);
-        let mut is_behind = self.shared.is_behind(self.resource, resumed);
-        let caught_up = clock::now() + CAUGHT_UP_TIMEOUT;
+    /// Puts all objects into the store, page by page.
+    async fn list(&self) -> Result<Outcome, WatchFailure> {
+        let (resource, began) = (self.resource, clock::now());
+        let round = self.shared.begin_list(resource);
+        let (mut token, mut count) = (None, 0);
         loop {
-            let quiet = clock::now() + CAUGHT_UP_QUIET;
-            let line = tokio::select! {
-                biased;
-                _ = self.wanted.changed() => {
-                    self.version = None;
-                    return Ok(());
-                }
-                // The connection may be dead, or full of old events: a new one shows the changes since then.
-                _ = self.resumed.changed() => return Ok(()),
-                () = sleep_until(quiet.min(caught_up)), if is_behind => {
-                    is_behind = false;
-                    self.shared.caught_up(self.resource, resumed);
-                    continue;
-                }
-                line = lines.next() => line,
-            };
-            match line {
-                Ok(Some(line)) => self.take(&line).inspect_err(|_| self.version = None)?,
-                Ok(None) => return Ok(()),
-                Err(WatchFailure::Silent(silence)) => {
-                    // No bookmark either: the connection may be dead, or nothing has happened.
-                    debug!(resource = self.resource.name(), ?silence, "the watch was silent: it is restarted");
-                    return Ok(());
-                }
-                Err(failure) => return Err(failure),
+            let text = wire::page(&self.client, resource, token).await?;
+            let ListPage { metadata, items } = serde_json::from_str(&text)?;
+            let objects: Vec<WatchedObject> =
+                items.unwrap_or_default().iter().map(|item| resource.read(item.get())).collect();
+            count += objects.len();
+            self.shared.page(resource, objects);
+            if metadata.next.is_empty() {
+                self.shared.end_list(resource, began, round);
+                info!(resource = resource.name(), count, took = ?clock::now().saturating_duration_since(began), "listed");
+                return Ok(Outcome::Listed(metadata.resource_version));
             }
+            token = Some(metadata.next);
         }
     }
 
-    /// Starts a watch at the current position; `None` if a new list was requested, or has to come first.
-    async fn start_watch(&mut self) -> Result<Option<Body>, WatchFailure> {
-        let Some(version) = &self.version else { return Ok(None) };
+    /// Takes events from a position on, until the watch ends or somebody wants a list.
+    async fn watch(&self, position: &mut Position) -> Result<Outcome, WatchFailure> {
+        let Some(version) = position.version() else { return Ok(Outcome::ListWanted) };
         tokio::select! {
             biased;
-            // A new leader may wait for the list, and must not wait for a watch that does not start.
-            _ = self.wanted.changed() => {}
-            body = self.requests.watch(version) => return body.map(Some),
+            // A new leader waits for the list, and must not wait for a watch that does not start.
+            () = self.shared.list_wanted(self.resource) => Ok(Outcome::ListWanted),
+            ended = self.receive(&version, position) => ended.map(|()| Outcome::Ended),
         }
-        self.version = None;
-        Ok(None)
+    }
+
+    async fn receive(&self, version: &str, position: &mut Position) -> Result<(), WatchFailure> {
+        let mut lines = wire::watch(&self.client, self.resource, version).await?;
+        self.shared.watching(self.resource);
+        loop {
+            match clock::timeout(self.max_silence, lines.next()).await {
+                Ok(Some(line)) => self.take(line?, position)?,
+                Ok(None) => return Ok(()),
+                Err(_) => {
+                    // No bookmark either: the connection may be dead, or nothing has happened.
+                    debug!(resource = self.resource.name(), "the watch was silent: it is restarted");
+                    return Ok(());
+                }
+            }
+        }
     }
 
     /// Takes one line of a watch.
-    fn take(&mut self, line: &[u8]) -> Result<(), WatchFailure> {
-        let event: WatchEvent<'_> = serde_json::from_slice(line).map_err(malformed)?;
-        let text = event.object.get();
-        if event.kind == EventKind::Error {
-            return Err(WatchFailure::refused(500, text.as_bytes()));
+    fn take(&self, line: String, position: &mut Position) -> Result<(), WatchFailure> {
+        if line.is_empty() {
+            return Ok(());
         }
-        let object: wire::AnyObject<'_> = serde_json::from_str(text).map_err(malformed)?;
-        let version = object.metadata.resource_version;
-        self.check_order(&version)?;
-        self.record().alive();
-        let counter = if event.kind == EventKind::Bookmark { &self.record().bookmarks } else { &self.record().events };
-        counter.fetch_add(1, Ordering::Relaxed);
-        if event.kind != EventKind::Bookmark
-            && let Some(object) = self.read(text, event.kind)
-        {
-            self.shared.apply([(object, event.kind)]);
+        let WatchEvent { kind, object } = serde_json::from_str(&line)?;
+        match kind {
+            EventKind::Error => return Err(WatchFailure::ended(object)),
+            EventKind::Bookmark => {
+                position.move_to(object)?;
+                self.shared.bookmark(self.resource);
+            }
+            EventKind::Added | EventKind::Modified | EventKind::Deleted => {
+                self.shared.event(self.resource, self.resource.read(object.get()), kind == EventKind::Deleted);
+                *position = Position::Event(line);
+            }
         }
-        self.version = Some(version.into_owned());
         Ok(())
-    }
-
-    /// Versions grow; a smaller one comes from an API server whose store was restored.
-    fn check_order(&self, version: &str) -> Result<(), WatchFailure> {
-        let number = |version: &str| version.parse::<u128>().ok();
-        let before = self.version.as_deref().and_then(number);
-        match (before, number(version)) {
-            (Some(before), Some(now)) if now < before => {
-                Err(WatchFailure::Expired(format!("version {now} came after version {before}")))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// An object as far as it can be read; `None` if there is nothing to do about it.
-    fn read(&mut self, json: &str, kind: EventKind) -> Option<WatchedObject> {
-        match self.resource.read(json) {
-            Ok(object) => {
-                if self.unreadable.remove(&object) {
-                    self.report_unreadable();
-                }
-                Some(object)
-            }
-            Err(error) => self.add_unreadable(self.resource.unreadable(json), &error.to_string(), kind),
-        }
-    }
-
-    /// An object cannot be read: its last known state is no longer valid.
-    fn add_unreadable(&mut self, object: Option<WatchedObject>, why: &str, kind: EventKind) -> Option<WatchedObject> {
-        self.record().unreadable.fetch_add(1, Ordering::Relaxed);
-        match (&object, kind) {
-            (Some(object), EventKind::Deleted) => {
-                self.unreadable.remove(object);
-            }
-            (None, EventKind::Deleted) => {}
-            (object, _) => {
-                let is_on_known_node = object.as_ref().is_some_and(|object| self.shared.knows_node_of(object));
-                self.unreadable.insert(self.resource, object.as_ref(), why, is_on_known_node);
-            }
-        }
-        self.report_unreadable();
-        object
-    }
-
-    fn report_unreadable(&self) {
-        self.record().set_unreadable(self.unreadable.len(), self.unreadable.first());
-    }
-
-    fn failed(&mut self, failure: &WatchFailure, wait: Duration, failures: u32) {
-        if !failure.is_transient() {
-            self.version = None;
-        }
-        self.record().failed(failure.to_string());
-        self.shared.failed(self.resource);
-        // A long outage must not fill the log.
-        if failures.is_power_of_two() {
-            warn!(resource = self.resource.name(), error = %failure, ?wait, failures, "the watch failed and is retried: the last cluster stays in force, if there is one");
-        }
-    }
-
-    fn record(&self) -> &WatchHealth {
-        self.shared.record(self.resource)
     }
 }
 
-#[allow(clippy::needless_pass_by_value, reason = "as map_err wants it")]
-fn malformed(error: serde_json::Error) -> WatchFailure {
-    WatchFailure::Malformed(error.to_string())
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(version: &str) -> Position {
+        Position::Version(version.to_owned())
+    }
+
+    fn failed(needs_list: bool) -> Outcome {
+        Outcome::Failed(WatchFailure { why: "x".to_owned(), needs_list })
+    }
+
+    /// The next state; waits count as none, since they are random.
+    fn next(state: State, outcome: &Outcome, was_steady: bool) -> State {
+        match state.next(outcome, was_steady, &mut Backoff::new(FIRST_RETRY, MAX_RETRY)) {
+            State::BackingOff(_, position) => State::BackingOff(Duration::ZERO, position),
+            state => state,
+        }
+    }
+
+    fn backing_off(position: Option<Position>) -> State {
+        State::BackingOff(Duration::ZERO, position)
+    }
+
+    #[test]
+    fn each_outcome_leads_to_the_state_that_keeps_the_position_where_it_can() {
+        let watching = || State::Watching(at("7"));
+        let table = [
+            (State::Listing, Outcome::Listed("9".to_owned()), false, State::Watching(at("9"))),
+            (State::Listing, failed(false), false, backing_off(None)),
+            (State::Listing, failed(true), false, backing_off(None)),
+            (watching(), Outcome::ListWanted, false, State::Listing),
+            (watching(), Outcome::Ended, true, watching()),
+            (watching(), Outcome::Ended, false, backing_off(Some(at("7")))),
+            (watching(), failed(false), true, backing_off(Some(at("7")))),
+            (watching(), failed(true), true, backing_off(None)),
+            (backing_off(Some(at("7"))), Outcome::Waited, false, watching()),
+            (backing_off(None), Outcome::Waited, false, State::Listing),
+        ];
+        for (state, outcome, was_steady, expected) in table {
+            let from = format!("{state:?} {outcome:?}");
+            assert_eq!(next(state, &outcome, was_steady), expected, "{from}");
+        }
+    }
+
+    #[test]
+    fn waits_grow_until_a_watch_was_steady() {
+        let mut backoff = Backoff::new(FIRST_RETRY, MAX_RETRY);
+        let mut state = State::Watching(at("7"));
+        for failures in 1..=3 {
+            state = state.next(&failed(false), false, &mut backoff).next(&Outcome::Waited, false, &mut backoff);
+            assert_eq!(backoff.failures(), failures);
+        }
+        state.next(&failed(false), true, &mut backoff);
+        assert_eq!(backoff.failures(), 1);
+    }
 }

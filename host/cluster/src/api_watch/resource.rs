@@ -1,17 +1,10 @@
-//! The watched resources: how they are requested, and how their objects get into the store.
+//! The watched resources: how they are requested, and how their objects are read.
 
-use std::borrow::Cow;
+use plimsoll_core::{Namespace, Node, Pod};
+use serde_json::{Value, json};
 
-use plimsoll_core::{Namespace, Node, ObjectError, Pod};
-use serde_json::json;
-
-use super::{
-    store::ClusterStore,
-    wire::{self, EventKind},
-};
-
-/// One of the resources.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// One of the resources. Another one needs a line in each table below, and its objects a place in the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Resource {
     Nodes,
     Pods,
@@ -19,23 +12,32 @@ pub(super) enum Resource {
     Namespaces,
 }
 
-/// An object of the resource, read.
+/// An object of a resource, as far as it can be read.
 pub(super) enum WatchedObject {
     Node(Node),
     Pod(Pod),
     Namespace(Namespace),
-    /// A Namespace that cannot be read, by its name.
-    UnreadableNamespace(Box<str>),
-    /// A Node that cannot be read, by its name.
-    UnreadableNode(Box<str>),
-    /// A pod that cannot be read, with its name, UID and node alone.
-    UnreadablePod(Pod),
+    Unreadable(UnreadableObject),
+}
+
+/// An object that cannot be read: its last known state is no longer valid.
+#[derive(Debug)]
+pub(super) struct UnreadableObject {
+    pub(super) resource: Resource,
+    pub(super) namespace: String,
+    /// Empty if even the name cannot be read.
+    pub(super) name: String,
+    pub(super) why: String,
+    /// Of a pod: its name, UID, and node if that can be read.
+    pub(super) pod: Option<Pod>,
 }
 
 // === impl Resource ===
 
 impl Resource {
-    pub(super) fn name(self) -> &'static str {
+    pub(super) const ALL: [Self; 3] = [Self::Nodes, Self::Pods, Self::Namespaces];
+
+    pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Nodes => "nodes",
             Self::Pods => "pods",
@@ -43,7 +45,7 @@ impl Resource {
         }
     }
 
-    pub(super) fn path(self) -> &'static str {
+    pub(super) const fn path(self) -> &'static str {
         match self {
             Self::Nodes => "/api/v1/nodes",
             Self::Pods => "/api/v1/pods",
@@ -53,72 +55,47 @@ impl Resource {
 
     /// Pending and finished pods are not sent; a pod that is bound or ends is sent as added or deleted.
     pub(super) fn selector(self) -> Option<String> {
-        match self {
-            Self::Nodes | Self::Namespaces => None,
-            Self::Pods => Some("spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed".to_owned()),
-        }
+        (self == Self::Pods).then(|| "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed".to_owned())
+    }
+
+    /// Whether the first cluster needs its list; without it, a list that failed is not waited for.
+    pub(super) fn is_required(self) -> bool {
+        self != Self::Namespaces
     }
 
     /// Reads an object; keeps only the parts of its text that a policy may read.
-    pub(super) fn read(self, json: &str) -> Result<WatchedObject, ObjectError> {
-        match self {
+    pub(super) fn read(self, json: &str) -> WatchedObject {
+        let read = match self {
             Self::Nodes => Node::steady_from_json(json.as_bytes()).map(WatchedObject::Node),
             Self::Pods => Pod::placed_from_json(json.as_bytes()).map(WatchedObject::Pod),
             Self::Namespaces => Namespace::from_json(json.as_bytes()).map(WatchedObject::Namespace),
-        }
-    }
-
-    /// The readable rest of an object that cannot be read; `None` if it has not even a name.
-    pub(super) fn unreadable(self, json: &str) -> Option<WatchedObject> {
-        let metadata = serde_json::from_str::<wire::AnyObject<'_>>(json).ok()?.metadata;
-        let bound = serde_json::from_str::<wire::BoundPod<'_>>(json);
-        self.unreadable_with(&metadata, bound.as_ref().map_or("", |pod| &pod.spec.node_name))
-    }
-
-    /// The same from only the metadata, with the node if it is known.
-    pub(super) fn unreadable_with(self, metadata: &wire::WireMetadata<'_>, node: &str) -> Option<WatchedObject> {
-        let wire::WireMetadata { namespace, name, uid, .. } = metadata;
-        if name.is_empty() {
-            return None;
-        }
-        match self {
-            Self::Nodes => Some(WatchedObject::UnreadableNode(name.as_ref().into())),
-            Self::Namespaces => Some(WatchedObject::UnreadableNamespace(name.as_ref().into())),
-            Self::Pods => {
-                let metadata = json!({"namespace": namespace, "name": name, "uid": uid});
-                let pod = json!({"metadata": metadata, "spec": {"nodeName": node}}).to_string();
-                Pod::placed_from_json(pod.as_bytes()).ok().map(WatchedObject::UnreadablePod)
-            }
-        }
+        };
+        read.unwrap_or_else(|error| WatchedObject::Unreadable(UnreadableObject::of(self, json, error.to_string())))
     }
 }
 
-// === impl WatchedObject ===
+// === impl UnreadableObject ===
 
-impl WatchedObject {
-    /// The name, with the namespace if it has one.
-    pub(super) fn name(&self) -> Cow<'_, str> {
-        match self {
-            Self::Node(node) => Cow::Borrowed(node.name()),
-            Self::Namespace(namespace) => Cow::Borrowed(namespace.name()),
-            Self::UnreadableNode(name) | Self::UnreadableNamespace(name) => Cow::Borrowed(name),
-            Self::Pod(pod) | Self::UnreadablePod(pod) => Cow::Owned(format!("{}/{}", pod.namespace(), pod.name())),
-        }
+impl UnreadableObject {
+    pub(super) fn of(resource: Resource, json: &str, why: String) -> Self {
+        let json: Value = serde_json::from_str(json).unwrap_or_default();
+        let text = |pointer| json.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
+        let pod = || {
+            let metadata = json!({"namespace": namespace, "name": name, "uid": text("/metadata/uid")});
+            let pod = json!({"metadata": metadata, "spec": {"nodeName": text("/spec/nodeName")}}).to_string();
+            Pod::placed_from_json(pod.as_bytes()).ok()
+        };
+        let pod = if resource == Resource::Pods && !name.is_empty() { pod() } else { None };
+        Self { resource, namespace, name, why, pod }
     }
 
-    /// Puts it into the store as it is now, or takes it out.
-    pub(super) fn apply(self, kind: EventKind, store: &mut ClusterStore) {
-        match (self, kind) {
-            (Self::Node(node), EventKind::Deleted) => store.remove_node(node.name()),
-            // Without its record it is not in view: nothing is placed on it until it can be read again.
-            (Self::UnreadableNode(name), _) => store.remove_node(&name),
-            (Self::Pod(pod) | Self::UnreadablePod(pod), EventKind::Deleted) => store.remove_pod(&pod),
-            (Self::UnreadablePod(pod), _) => store.put_unreadable_pod(pod),
-            (Self::Namespace(namespace), EventKind::Deleted) => store.remove_namespace(namespace.name()),
-            (Self::UnreadableNamespace(name), _) => store.remove_namespace(&name),
-            (Self::Namespace(namespace), _) => store.put_namespace(namespace),
-            (Self::Node(node), _) => store.put_node(node),
-            (Self::Pod(pod), _) => store.put_pod(pod),
+    /// The name, with the namespace if it has one.
+    pub(super) fn full_name(&self) -> String {
+        match (self.namespace.as_str(), self.name.as_str()) {
+            (_, "") => "one without a name".to_owned(),
+            ("", name) => name.to_owned(),
+            (namespace, name) => format!("{namespace}/{name}"),
         }
     }
 }

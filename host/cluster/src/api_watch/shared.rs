@@ -1,4 +1,4 @@
-//! The state that the watches, the publisher and the callers share.
+//! The state that the watches, the publisher and the callers share, and when it is published.
 
 use std::{
     sync::Arc,
@@ -8,185 +8,215 @@ use std::{
 use parking_lot::Mutex;
 use plimsoll_core::Cluster;
 use tokio::sync::{Notify, watch};
+use tracing::warn;
 
 use super::{
     resource::{Resource, WatchedObject},
-    status::WatchHealth,
+    status::{ResourceStatus, WatchStatus},
     store::ClusterStore,
-    wire::EventKind,
 };
 use crate::clock;
 
 /// The time that the watch may fail to show a bound pod before a list is requested.
 const UNCONFIRMED_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// The state that tasks and callers share.
-pub(super) struct SharedState {
-    pub(super) state: Mutex<PublishState>,
-    pub(super) publish: Box<dyn Fn(Arc<Cluster>) + Send + Sync>,
+/// What the watches know, and how to tell it.
+pub(super) struct Shared {
+    view: Mutex<View>,
+    publish: Box<dyn Fn(Arc<Cluster>) + Send + Sync>,
+    /// Wakes the publisher.
     pub(super) changed: Notify,
-    pub(super) nodes: WatchHealth,
-    pub(super) pods: WatchHealth,
-    pub(super) namespaces: WatchHealth,
-    /// Whether namespaces were listed, or could not be: until then nothing is published.
-    pub(super) settled: watch::Sender<bool>,
-    /// The number of requests for new lists.
-    pub(super) wanted: watch::Sender<u64>,
-    /// The last of these requests that the last complete list of each resource has fulfilled; the first is number 1.
-    pub(super) fulfilled: watch::Sender<[u64; 2]>,
-    /// The number of pauses of the process.
-    pub(super) resumed: watch::Sender<u64>,
-    /// The last of these pauses after which each watch has caught up.
-    pub(super) caught_up: watch::Sender<[u64; 2]>,
+    /// The rounds of lists of the view, for those who wait for one.
+    rounds: watch::Sender<Rounds>,
 }
 
-#[derive(Default)]
-pub(super) struct PublishState {
-    pub(super) store: ClusterStore,
-    /// By resource: whether its first list is complete, or is not waited for.
-    is_settled: [bool; 3],
+/// The store, and what is known about it.
+struct View {
+    store: ClusterStore,
+    rounds: Rounds,
     is_published: bool,
+    status: [ResourceStatus; Resource::ALL.len()],
+    /// The last sign of life of each watch; at first the start.
+    alive: [Instant; Resource::ALL.len()],
 }
 
-// === impl SharedState ===
+/// Rounds of lists, by number: the first begins at the start, another one with each request for fresh lists.
+#[derive(Debug, Clone, Copy)]
+struct Rounds {
+    requested: u64,
+    /// The last round whose list of each resource is complete.
+    complete: [u64; Resource::ALL.len()],
+}
 
-impl SharedState {
+// === impl Shared ===
+
+impl Shared {
     pub(super) fn new(publish: impl Fn(Arc<Cluster>) + Send + Sync + 'static) -> Self {
-        Self {
-            state: Mutex::default(),
-            publish: Box::new(publish),
-            changed: Notify::new(),
-            nodes: WatchHealth::new(Resource::Nodes),
-            pods: WatchHealth::new(Resource::Pods),
-            namespaces: WatchHealth::new(Resource::Namespaces),
-            settled: watch::Sender::new(false),
-            wanted: watch::Sender::new(1),
-            fulfilled: watch::Sender::new([0, 0]),
-            resumed: watch::Sender::new(0),
-            caught_up: watch::Sender::new([0, 0]),
+        let rounds = Rounds { requested: 1, complete: [0; Resource::ALL.len()] };
+        let status = Resource::ALL.map(|resource| ResourceStatus { resource: resource.name(), ..Default::default() });
+        let alive = [clock::now(); Resource::ALL.len()];
+        let view = View { store: ClusterStore::default(), rounds, is_published: false, status, alive };
+        let (publish, rounds) = (Box::new(publish), watch::Sender::new(rounds));
+        Self { view: Mutex::new(view), publish, changed: Notify::new(), rounds }
+    }
+
+    /// Changes the store; when this returns, the cluster in force shows it.
+    pub(super) fn change<T>(&self, change: impl FnOnce(&mut ClusterStore) -> T) -> T {
+        let mut view = self.view.lock();
+        let changed = change(&mut view.store);
+        view.publish(&self.publish);
+        changed
+    }
+
+    /// Publishes the changes so far, and then those of an action that uses the published cluster.
+    pub(super) fn publish_and_change<T>(&self, change: impl FnOnce(&mut ClusterStore) -> T) -> T {
+        let mut view = self.view.lock();
+        view.publish(&self.publish);
+        let changed = change(&mut view.store);
+        view.publish(&self.publish);
+        changed
+    }
+
+    pub(super) fn cluster(&self) -> Arc<Cluster> {
+        Arc::clone(self.view.lock().store.published())
+    }
+
+    /// A list begins; the round that it is part of.
+    pub(super) fn begin_list(&self, resource: Resource) -> u64 {
+        let mut view = self.view.lock();
+        view.store.begin_list(resource);
+        view.rounds.requested
+    }
+
+    /// Objects of a list.
+    pub(super) fn page(&self, resource: Resource, objects: Vec<WatchedObject>) {
+        let mut view = self.view.lock();
+        view.alive(resource);
+        for object in objects {
+            view.count_unreadable(resource, &object);
+            view.store.put(object);
         }
-    }
-
-    pub(super) fn record(&self, resource: Resource) -> &WatchHealth {
-        match resource {
-            Resource::Nodes => &self.nodes,
-            Resource::Pods => &self.pods,
-            Resource::Namespaces => &self.namespaces,
-        }
-    }
-
-    /// A list begins.
-    pub(super) fn begin(&self, resource: Resource) {
-        let store = &mut self.state.lock().store;
-        match resource {
-            Resource::Nodes => store.begin_nodes(),
-            Resource::Pods => store.begin_pods(),
-            Resource::Namespaces => store.begin_namespaces(),
-        }
-    }
-
-    /// Whether a starting watch has to catch up with changes during a pause of the process.
-    pub(super) fn is_behind(&self, resource: Resource, resumed: u64) -> bool {
-        self.caught_up.borrow().get(resource as usize).is_some_and(|caught_up| *caught_up < resumed)
-    }
-
-    /// A watch that began after this many pauses has caught up.
-    pub(super) fn caught_up(&self, resource: Resource, resumed: u64) {
-        self.caught_up.send_modify(|caught_up| set(caught_up, resource, resumed));
-    }
-
-    /// Whether the node of an unreadable object is known: then nothing is placed there.
-    pub(super) fn knows_node_of(&self, lost: &WatchedObject) -> bool {
-        match lost {
-            WatchedObject::UnreadablePod(pod) => self.state.lock().store.node_of(pod).is_some(),
-            _ => true,
-        }
-    }
-
-    /// Objects of a list or a watch.
-    pub(super) fn apply(&self, objects: impl IntoIterator<Item = (WatchedObject, EventKind)>) {
-        let mut state = self.state.lock();
-        for (object, kind) in objects {
-            object.apply(kind, &mut state.store);
-        }
-        drop(state);
+        drop(view);
         self.changed.notify_one();
     }
 
-    /// A list is complete that began then, after this many requests for one.
-    pub(super) fn listed(&self, resource: Resource, began: Instant, requests: u64) {
-        let mut state = self.state.lock();
-        match resource {
-            Resource::Nodes => {
-                state.store.end_nodes();
-                state.is_settled[Resource::Nodes as usize] = true;
-            }
-            Resource::Pods => {
-                state.store.end_pods(began);
-                state.is_settled[Resource::Pods as usize] = true;
-            }
-            Resource::Namespaces => {
-                state.store.end_namespaces();
-                state.is_settled[Resource::Namespaces as usize] = true;
-            }
+    /// An object of a watch.
+    pub(super) fn event(&self, resource: Resource, object: WatchedObject, is_deleted: bool) {
+        let mut view = self.view.lock();
+        view.alive(resource).events += 1;
+        view.count_unreadable(resource, &object);
+        if is_deleted {
+            view.store.remove(object);
+        } else {
+            view.store.put(object);
         }
-        state.publish(&self.publish);
-        drop(state);
-        let record = self.record(resource);
-        record.well(&record.lists);
-        self.fulfilled.send_modify(|fulfilled| set(fulfilled, resource, requests));
-        self.tell_settled(resource);
+        drop(view);
+        self.changed.notify_one();
     }
 
-    /// A list or a watch has failed. The gateway works without namespaces, so nothing waits for them any longer.
-    pub(super) fn failed(&self, resource: Resource) {
-        if resource == Resource::Namespaces {
-            let mut state = self.state.lock();
-            state.is_settled[Resource::Namespaces as usize] = true;
-            state.publish(&self.publish);
-        }
-        self.tell_settled(resource);
+    /// The API server says that nothing happened.
+    pub(super) fn bookmark(&self, resource: Resource) {
+        self.view.lock().alive(resource).bookmarks += 1;
     }
 
-    fn tell_settled(&self, resource: Resource) {
-        if resource == Resource::Namespaces {
-            self.settled.send_if_modified(|settled| !std::mem::replace(settled, true));
+    /// A watch has begun.
+    pub(super) fn watching(&self, resource: Resource) {
+        let mut view = self.view.lock();
+        let status = view.alive(resource);
+        (status.watches, status.trouble) = (status.watches + 1, None);
+    }
+
+    /// A list is complete that began then, as part of this round.
+    pub(super) fn end_list(&self, resource: Resource, began: Instant, round: u64) {
+        let mut view = self.view.lock();
+        view.store.end_list(resource, began);
+        let status = view.alive(resource);
+        (status.lists, status.is_listed, status.trouble) = (status.lists + 1, true, None);
+        self.complete(&mut view, resource, round);
+    }
+
+    /// A list or a watch has failed.
+    pub(super) fn failed(&self, resource: Resource, why: String) {
+        let mut view = self.view.lock();
+        let status = &mut view.status[resource as usize];
+        (status.failures, status.trouble) = (status.failures + 1, Some(why));
+        if !resource.is_required() {
+            self.complete(&mut view, resource, 1);
         }
+    }
+
+    /// Nothing waits for the first list of a resource that is not watched.
+    pub(super) fn skip(&self, resource: Resource) {
+        self.complete(&mut self.view.lock(), resource, 1);
+    }
+
+    /// Publishes, and then wakes those who wait for the round.
+    fn complete(&self, view: &mut View, resource: Resource, round: u64) {
+        let complete = &mut view.rounds.complete[resource as usize];
+        *complete = round.max(*complete);
+        view.publish(&self.publish);
+        self.rounds.send_replace(view.rounds);
+    }
+
+    /// Requests a list of each resource; its round.
+    fn request_lists(&self, view: &mut View) -> u64 {
+        view.rounds.requested += 1;
+        self.rounds.send_replace(view.rounds);
+        view.rounds.requested
+    }
+
+    /// Waits until a list is requested that has not been made.
+    pub(super) async fn list_wanted(&self, resource: Resource) {
+        self.wait_for(|rounds| rounds.complete[resource as usize] < rounds.requested).await;
+    }
+
+    /// Waits until all lists are complete that the first cluster needs.
+    pub(super) async fn synced(&self) {
+        self.wait_for(Rounds::is_synced).await;
+    }
+
+    /// Lists all resources again; waits for those that are required.
+    pub(super) async fn relist(&self) {
+        let round = self.request_lists(&mut self.view.lock());
+        self.wait_for(|rounds| rounds.is_complete(round)).await;
+    }
+
+    async fn wait_for(&self, is_reached: impl Fn(&Rounds) -> bool) {
+        // An error: the sender is gone. It lives as long as `self`.
+        let _ = self.rounds.subscribe().wait_for(is_reached).await;
     }
 
     /// Requests new lists if the watch has not shown a bound pod for too long: they show its outcome.
     pub(super) fn relist_if_overdue(&self) {
-        let since = self.state.lock().store.oldest_unconfirmed();
-        let is_under_way = *self.fulfilled.borrow() != [*self.wanted.borrow(); 2];
-        if since.is_some_and(|since| clock::now().saturating_duration_since(since) > UNCONFIRMED_TIMEOUT)
-            && !is_under_way
-        {
-            tracing::warn!(
-                "a pod was bound {UNCONFIRMED_TIMEOUT:?} ago, and the watch has not shown it: listing again"
-            );
-            self.wanted.send_modify(|wanted| *wanted += 1);
+        let mut view = self.view.lock();
+        let since = view.store.oldest_unconfirmed();
+        let is_overdue = since.is_some_and(|since| clock::now().saturating_duration_since(since) > UNCONFIRMED_TIMEOUT);
+        if is_overdue && view.rounds.is_complete(view.rounds.requested) {
+            warn!("a pod was bound {UNCONFIRMED_TIMEOUT:?} ago, and the watch has not shown it: listing again");
+            self.request_lists(&mut view);
         }
     }
-}
 
-/// Nobody waits for namespaces: they have no place in it.
-fn set(of_resources: &mut [u64; 2], resource: Resource, number: u64) {
-    if let Some(own) = of_resources.get_mut(resource as usize) {
-        *own = number;
+    pub(super) fn status(&self) -> WatchStatus {
+        let view = self.view.lock();
+        let now = clock::now();
+        let [nodes, pods, namespaces] = Resource::ALL.map(|resource| {
+            let (unreadable_now, first_unreadable) = view.store.unreadable(resource);
+            let silent_for = now.saturating_duration_since(view.alive[resource as usize]);
+            let status = view.status[resource as usize].clone();
+            ResourceStatus { silent_for, unreadable_now, first_unreadable, ..status }
+        });
+        let (reserved, is_published) = (view.store.reserved(), view.is_published);
+        WatchStatus { nodes, pods, namespaces, reserved, is_published }
     }
 }
 
-// === impl PublishState ===
+// === impl View ===
 
-impl PublishState {
-    /// The number of reserved pods, and whether a cluster has been published.
-    pub(super) fn summary(&self) -> (usize, bool) {
-        (self.store.reserved(), self.is_published)
-    }
-
+impl View {
     /// Publishes the changes, once the first lists are complete.
-    pub(super) fn publish(&mut self, publish: &(dyn Fn(Arc<Cluster>) + Send + Sync)) {
-        if self.is_settled.contains(&false) {
+    fn publish(&mut self, publish: &(dyn Fn(Arc<Cluster>) + Send + Sync)) {
+        if !self.rounds.is_synced() {
             return;
         }
         let news = self.store.publish();
@@ -195,5 +225,29 @@ impl PublishState {
             self.is_published = true;
             publish(cluster);
         }
+    }
+
+    /// The API server has given a sign of life; the status of its watch.
+    fn alive(&mut self, resource: Resource) -> &mut ResourceStatus {
+        self.alive[resource as usize] = clock::now();
+        &mut self.status[resource as usize]
+    }
+
+    fn count_unreadable(&mut self, resource: Resource, object: &WatchedObject) {
+        self.status[resource as usize].unreadable += u64::from(matches!(object, WatchedObject::Unreadable(_)));
+    }
+}
+
+// === impl Rounds ===
+
+impl Rounds {
+    fn is_synced(&self) -> bool {
+        self.complete.iter().all(|round| *round >= 1)
+    }
+
+    /// Whether the required lists of a round are complete.
+    fn is_complete(&self, round: u64) -> bool {
+        let mut required = Resource::ALL.into_iter().filter(|resource| resource.is_required());
+        required.all(|resource| self.complete[resource as usize] >= round)
     }
 }

@@ -1,14 +1,6 @@
 //! The status of the watches: whether the first lists are complete, how stale they are, and counts of events.
 
-use std::{
-    sync::atomic::{AtomicU64, Ordering},
-    time::{Duration, Instant},
-};
-
-use parking_lot::Mutex;
-
-use super::resource::Resource;
-use crate::clock;
+use std::time::Duration;
 
 /// The state of the watches at one moment.
 #[derive(Debug, Clone)]
@@ -52,22 +44,6 @@ pub struct ResourceStatus {
     pub first_unreadable: Option<String>,
     /// Why the last one failed; `None` once a list or a watch has succeeded again.
     pub trouble: Option<String>,
-}
-
-/// The status that one watch records.
-#[derive(Debug)]
-pub(super) struct WatchHealth {
-    resource: Resource,
-    /// The last sign of life; at first the start, so that an API server that never answered counts as silent.
-    alive: Mutex<Instant>,
-    trouble: Mutex<Option<String>>,
-    pub(super) events: AtomicU64,
-    pub(super) bookmarks: AtomicU64,
-    pub(super) lists: AtomicU64,
-    pub(super) watches: AtomicU64,
-    failures: AtomicU64,
-    pub(super) unreadable: AtomicU64,
-    unreadable_now: Mutex<(usize, Option<String>)>,
 }
 
 // === impl WatchStatus ===
@@ -117,68 +93,6 @@ impl ResourceStatus {
         }
         (self.silent_for > max_staleness)
             .then(|| format!("{resource} have not been heard of for {} s{why}", self.silent_for.as_secs()))
-    }
-}
-
-// === impl WatchHealth ===
-
-impl WatchHealth {
-    pub(super) fn new(resource: Resource) -> Self {
-        Self {
-            resource,
-            alive: Mutex::new(clock::now()),
-            trouble: Mutex::default(),
-            events: AtomicU64::default(),
-            bookmarks: AtomicU64::default(),
-            lists: AtomicU64::default(),
-            watches: AtomicU64::default(),
-            failures: AtomicU64::default(),
-            unreadable: AtomicU64::default(),
-            unreadable_now: Mutex::default(),
-        }
-    }
-
-    /// A sign of life of the API server.
-    pub(super) fn alive(&self) {
-        *self.alive.lock() = clock::now();
-    }
-
-    /// A list is complete, or a watch has begun.
-    pub(super) fn well(&self, counter: &AtomicU64) {
-        counter.fetch_add(1, Ordering::Relaxed);
-        self.alive();
-        self.trouble.lock().take();
-    }
-
-    /// Something failed.
-    pub(super) fn failed(&self, why: String) {
-        self.failures.fetch_add(1, Ordering::Relaxed);
-        *self.trouble.lock() = Some(why);
-    }
-
-    /// The number of objects that cannot be read now; the first one, and why.
-    pub(super) fn set_unreadable(&self, count: usize, first: Option<String>) {
-        *self.unreadable_now.lock() = (count, first);
-    }
-
-    pub(super) fn status(&self) -> ResourceStatus {
-        let alive = *self.alive.lock();
-        let (unreadable_now, first_unreadable) = self.unreadable_now.lock().clone();
-        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        ResourceStatus {
-            resource: self.resource.name(),
-            is_listed: count(&self.lists) > 0,
-            silent_for: clock::now().saturating_duration_since(alive),
-            events: count(&self.events),
-            bookmarks: count(&self.bookmarks),
-            lists: count(&self.lists),
-            watches: count(&self.watches),
-            failures: count(&self.failures),
-            unreadable: count(&self.unreadable),
-            unreadable_now,
-            first_unreadable,
-            trouble: self.trouble.lock().clone(),
-        }
     }
 }
 

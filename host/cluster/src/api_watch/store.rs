@@ -20,7 +20,9 @@ use self::{
     entry::NodeEntry,
     namespaces::NamespaceStore,
     reserved_pod::ReservedPod,
+    unreadable::UnreadableObjects,
 };
+use super::resource::{Resource, WatchedObject};
 
 pub use self::reserved_pod::ReservationId;
 
@@ -34,18 +36,15 @@ pub(crate) struct ClusterStore {
     entries: HashMap<Arc<str>, NodeEntry>,
     /// Every pod that the watch shows as placed, with the list in which it was last seen.
     pods: Table<PodByName, u64>,
-    /// Pods that cannot be read, by namespace and name, with the list in which each was last seen. The resources of such a
-    /// pod are not known, so its node is out of view: nothing is placed there.
-    unreadable: HashMap<(Box<str>, Box<str>), (Pod, u64)>,
+    unreadable: UnreadableObjects,
     /// By UID: a pod has one reservation at a time.
     reserved: HashMap<Box<str>, ReservedPod>,
     /// The number of reservations so far.
     reservations_made: u64,
     namespaces: NamespaceStore,
     pool: Pool,
-    /// The numbers of lists that have begun.
-    node_lists: u64,
-    pod_lists: u64,
+    /// The number of lists of each resource that have begun.
+    lists: [u64; Resource::ALL.len()],
     /// Nodes whose changes wait to be published.
     dirty: Vec<Arc<str>>,
     slots: Slots,
@@ -57,14 +56,45 @@ pub(crate) struct ClusterStore {
 // === impl ClusterStore ===
 
 impl ClusterStore {
-    /// From here on the Nodes of a list are added.
-    pub(crate) fn begin_nodes(&mut self) {
-        self.node_lists += 1;
+    /// From here on the objects of a list are added.
+    pub(crate) fn begin_list(&mut self, resource: Resource) {
+        self.lists[resource as usize] += 1;
     }
 
-    /// A list of the Nodes is complete: Nodes that it did not contain are gone.
-    pub(crate) fn end_nodes(&mut self) {
-        let is_gone = |entry: &NodeEntry| entry.node.is_some() && entry.seen < self.node_lists;
+    /// A list is complete: objects that it did not contain are gone, except reservations that were not settled when it
+    /// `began`.
+    pub(crate) fn end_list(&mut self, resource: Resource, began: Instant) {
+        let list = self.lists[resource as usize];
+        self.end_unreadable(resource, list);
+        match resource {
+            Resource::Nodes => self.end_nodes(list),
+            Resource::Pods => self.end_pods(list, began),
+            Resource::Namespaces => self.namespaces.end(list),
+        }
+    }
+
+    /// An object as it is now.
+    pub(crate) fn put(&mut self, object: WatchedObject) {
+        match object {
+            WatchedObject::Node(node) => self.put_node(node),
+            WatchedObject::Pod(pod) => self.put_pod(pod),
+            WatchedObject::Namespace(namespace) => self.put_namespace(namespace),
+            WatchedObject::Unreadable(object) => self.put_unreadable(object),
+        }
+    }
+
+    /// An object is gone.
+    pub(crate) fn remove(&mut self, object: WatchedObject) {
+        match object {
+            WatchedObject::Node(node) => self.remove_node(node.name()),
+            WatchedObject::Pod(pod) => self.remove_pod(&pod),
+            WatchedObject::Namespace(namespace) => self.remove_namespace(namespace.name()),
+            WatchedObject::Unreadable(object) => self.remove_unreadable(&object),
+        }
+    }
+
+    fn end_nodes(&mut self, list: u64) {
+        let is_gone = |entry: &NodeEntry| entry.node.is_some() && entry.seen < list;
         let gone: Vec<Arc<str>> =
             self.entries.iter().filter(|(_, entry)| is_gone(entry)).map(|(name, _)| Arc::clone(name)).collect();
         for name in gone {
@@ -74,7 +104,8 @@ impl ClusterStore {
 
     /// A Node as it is now.
     pub(crate) fn put_node(&mut self, node: Node) {
-        let (name, seen) = (Arc::clone(node.name()), self.node_lists);
+        let (name, seen) = (Arc::clone(node.name()), self.lists[Resource::Nodes as usize]);
+        self.forget_unreadable(Resource::Nodes, "", &name);
         let entry = self.entries.entry(Arc::clone(&name)).or_default();
         entry.seen = seen;
         if entry.node.as_ref().is_some_and(|own| own.json() == node.json()) {
@@ -86,6 +117,7 @@ impl ClusterStore {
 
     /// A Node is gone.
     pub(crate) fn remove_node(&mut self, name: &str) {
+        self.forget_unreadable(Resource::Nodes, "", name);
         if let Some(entry) = self.entries.get_mut(name)
             && entry.node.take().is_some()
         {
@@ -93,25 +125,12 @@ impl ClusterStore {
         }
     }
 
-    /// From here on the pods of a list are added.
-    pub(crate) fn begin_pods(&mut self) {
-        self.pod_lists += 1;
-    }
-
-    /// A list of the pods is complete: pods that it did not contain are gone, except reservations that were
-    /// not settled when it `began`.
-    pub(crate) fn end_pods(&mut self, began: Instant) {
-        let list = self.pod_lists;
+    fn end_pods(&mut self, list: u64, began: Instant) {
         let gone: Vec<Arc<Pod>> =
             self.pods.iter().filter(|(_, seen)| **seen < list).map(|(PodByName(pod), _)| Arc::clone(pod)).collect();
         for pod in gone {
             self.pods.remove(&PodName::of(&pod));
             self.detach(&pod);
-        }
-        let gone: Vec<Pod> =
-            self.unreadable.values().filter(|(_, seen)| *seen < list).map(|(pod, _)| pod.clone()).collect();
-        for pod in &gone {
-            self.forget_unreadable(pod);
         }
         let not_bound: Vec<Box<str>> = self
             .reserved
@@ -127,7 +146,7 @@ impl ClusterStore {
 
     /// A pod as it is now; one that is bound to no node, or has ended, is not kept.
     pub(crate) fn put_pod(&mut self, pod: Pod) {
-        self.forget_unreadable(&pod);
+        self.forget_unreadable(Resource::Pods, pod.namespace(), pod.name());
         if pod.node().is_none() || pod.finished() {
             self.remove_pod(&pod);
             return;
@@ -143,12 +162,12 @@ impl ClusterStore {
             self.detach(old);
         }
         self.attach(&pod);
-        self.pods.insert(PodByName(pod), self.pod_lists);
+        self.pods.insert(PodByName(pod), self.lists[Resource::Pods as usize]);
     }
 
     /// A pod is gone, or holds nothing on its node any more.
     pub(crate) fn remove_pod(&mut self, pod: &Pod) {
-        self.forget_unreadable(pod);
+        self.forget_unreadable(Resource::Pods, pod.namespace(), pod.name());
         let name = PodName::of(pod);
         let shown = self.pods.get_key_value(&name).filter(|(PodByName(shown), _)| shown.uid() == pod.uid());
         if let Some(shown) = shown.map(|(PodByName(shown), _)| Arc::clone(shown)) {
@@ -161,23 +180,13 @@ impl ClusterStore {
         }
     }
 
-    /// From here on the namespaces of a list are added.
-    pub(crate) fn begin_namespaces(&mut self) {
-        self.namespaces.begin();
+    fn put_namespace(&mut self, namespace: Namespace) {
+        self.forget_unreadable(Resource::Namespaces, "", namespace.name());
+        self.namespaces.put(namespace, self.lists[Resource::Namespaces as usize]);
     }
 
-    /// A list of the namespaces is complete: those that it did not contain are gone.
-    pub(crate) fn end_namespaces(&mut self) {
-        self.namespaces.end();
-    }
-
-    /// A namespace as it is now.
-    pub(crate) fn put_namespace(&mut self, namespace: Namespace) {
-        self.namespaces.put(namespace);
-    }
-
-    /// A namespace is gone, or cannot be read.
-    pub(crate) fn remove_namespace(&mut self, name: &str) {
+    fn remove_namespace(&mut self, name: &str) {
+        self.forget_unreadable(Resource::Namespaces, "", name);
         self.namespaces.remove(name);
     }
 

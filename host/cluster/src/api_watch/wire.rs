@@ -1,20 +1,47 @@
-//! The API server's lists and watch events, as far as they are read.
+//! The lists and watches of the API server: requests, the form of the answers, and failures.
 
-use std::borrow::Cow;
+use std::{fmt, future::Future, io, time::Duration};
 
+use futures_util::{AsyncBufReadExt, Stream};
+use kube::{
+    Client, Error,
+    api::{ListParams, WatchParams},
+    core::Request,
+};
 use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
+
+use super::resource::Resource;
+use crate::{api::error_text, backoff::random, clock::timeout};
+
+/// Objects of a page. A page is all of the JSON that is held at once: 250 pods of 10 kB have 2.5 MB.
+const PAGE_OBJECTS: u32 = 250;
+
+/// Time limit for a page of a list, and for the start of a watch.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Seconds after which the API server ends a watch, plus up to a quarter at random.
+const WATCH_SECONDS: f64 = 240.0;
 
 /// One page of a list; its objects stay text.
 #[derive(Deserialize)]
 pub(super) struct ListPage<'a> {
-    #[serde(borrow, default)]
-    pub(super) metadata: WireMetadata<'a>,
+    #[serde(default)]
+    pub(super) metadata: ListMetadata,
     #[serde(borrow, default)]
     pub(super) items: Option<Vec<&'a RawValue>>,
 }
 
-/// One line of a watch.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct ListMetadata {
+    pub(super) resource_version: String,
+    /// The token of the next page; empty after the last one.
+    #[serde(rename = "continue")]
+    pub(super) next: String,
+}
+
+/// One line of a watch; its object stays text.
 #[derive(Deserialize)]
 pub(super) struct WatchEvent<'a> {
     #[serde(rename = "type")]
@@ -33,75 +60,126 @@ pub(super) enum EventKind {
     Error,
 }
 
-/// The metadata of a list, or of an object.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct WireMetadata<'a> {
-    #[serde(borrow)]
-    pub(super) resource_version: Cow<'a, str>,
-    /// Where the next page begins; empty after the last one.
-    #[serde(borrow, rename = "continue")]
-    pub(super) next: Cow<'a, str>,
-    #[serde(borrow)]
-    pub(super) namespace: Cow<'a, str>,
-    #[serde(borrow)]
-    pub(super) name: Cow<'a, str>,
-    #[serde(borrow)]
-    pub(super) uid: Cow<'a, str>,
+/// The point after which a watch receives events.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Position {
+    /// A list or a bookmark of this version.
+    Version(String),
+    /// The event of this line. Its version is read only when the watch is restarted.
+    Event(String),
 }
 
-/// Any object.
-#[derive(Deserialize)]
-pub(super) struct AnyObject<'a> {
-    #[serde(borrow, default)]
-    pub(super) metadata: WireMetadata<'a>,
+/// Why a list or a watch came to an end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct WatchFailure {
+    pub(super) why: String,
+    /// Whether the position of the watch is lost: only a list helps.
+    pub(super) needs_list: bool,
 }
 
-/// Which node a pod is bound to, where little else of it can be read.
-#[derive(Deserialize)]
-pub(super) struct BoundPod<'a> {
-    #[serde(borrow, default)]
-    pub(super) spec: BoundPodSpec<'a>,
+// === impl Position ===
+
+impl Position {
+    /// The version; `None` if the event has none.
+    pub(super) fn version(&self) -> Option<String> {
+        match self {
+            Self::Version(version) => Some(version.clone()),
+            Self::Event(line) => text_at(line, "/object/metadata/resourceVersion"),
+        }
+    }
+
+    /// Moves to a bookmark. Versions grow; a smaller one comes from an API server whose store was restored.
+    pub(super) fn move_to(&mut self, bookmark: &RawValue) -> Result<(), WatchFailure> {
+        let number = |version: Option<&String>| version.and_then(|version| version.parse::<u128>().ok());
+        let (before, now) = (self.version(), text_at(bookmark.get(), "/metadata/resourceVersion"));
+        match now {
+            Some(now) if number(Some(&now)) >= number(before.as_ref()) => {
+                *self = Self::Version(now);
+                Ok(())
+            }
+            now => Err(WatchFailure::out_of_step(&format_args!("version {now:?} came after version {before:?}"))),
+        }
+    }
 }
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct BoundPodSpec<'a> {
-    #[serde(borrow)]
-    pub(super) node_name: Cow<'a, str>,
+// === impl WatchFailure ===
+
+impl WatchFailure {
+    fn out_of_step(why: &impl fmt::Display) -> Self {
+        Self { why: format!("the API server sent what cannot be used: {why}"), needs_list: true }
+    }
+
+    /// The API server ended the watch by an event of the kind `ERROR`.
+    pub(super) fn ended(status: &RawValue) -> Self {
+        let message = text_at(status.get(), "/message").unwrap_or_default();
+        Self { why: format!("the API server ended the watch: {message}"), needs_list: true }
+    }
 }
 
-/// The first two `metadata` of the beginning of a page: that of the list, and that of its first object.
-///
-/// The API server writes metadata first, in both.
-pub(super) fn heads(beginning: &[u8]) -> Option<(WireMetadata<'_>, Option<WireMetadata<'_>>)> {
-    let metadata = |text: &'_ [u8]| -> Option<usize> { find(text, b"\"metadata\":") };
-    let at = metadata(beginning)?;
-    let rest = &beginning[at..];
-    let own = serde_json::Deserializer::from_slice(rest).into_iter::<WireMetadata<'_>>().next()?.ok()?;
-    let items = find(rest, b"\"items\":[")?;
-    let items = &rest[items..];
-    let first = metadata(items)
-        .and_then(|at| serde_json::Deserializer::from_slice(&items[at..]).into_iter::<WireMetadata<'_>>().next()?.ok());
-    Some((own, first))
+impl From<Error> for WatchFailure {
+    fn from(error: Error) -> Self {
+        match &error {
+            // Not authorised, too many requests, or an internal error: none concerns the position.
+            Error::Api(status) => {
+                Self { why: error_text(&error), needs_list: !matches!(status.code, 401 | 403 | 429 | 500..) }
+            }
+            _ => Self { why: format!("the API server cannot be reached: {}", error_text(&error)), needs_list: false },
+        }
+    }
 }
 
-/// Where a text ends within another.
-fn find(text: &[u8], part: &[u8]) -> Option<usize> {
-    text.windows(part.len()).position(|window| window == part).map(|at| at + part.len())
+impl From<io::Error> for WatchFailure {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::InvalidData {
+            return Self::out_of_step(&error);
+        }
+        Self { why: format!("the API server cannot be reached: {}", error_text(&error)), needs_list: false }
+    }
 }
 
-/// The error object that the API server sends instead of a result.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Status<'a> {
-    pub(super) code: u16,
-    #[serde(borrow)]
-    pub(super) message: Cow<'a, str>,
+impl From<serde_json::Error> for WatchFailure {
+    fn from(error: serde_json::Error) -> Self {
+        // A line that ends too early was cut off with its connection: the watch continues after the line before it.
+        Self { needs_list: !error.is_eof(), ..Self::out_of_step(&error) }
+    }
+}
+
+/// A page of a list; `token` continues a list.
+pub(super) async fn page(client: &Client, resource: Resource, token: Option<String>) -> Result<String, WatchFailure> {
+    let (limit, field_selector) = (Some(PAGE_OBJECTS), resource.selector());
+    let params = ListParams { field_selector, limit, continue_token: token, ..ListParams::default() };
+    let request = Request::new(resource.path()).list(&params).map_err(Error::BuildRequest)?;
+    answer(client.request_text(request)).await
+}
+
+/// The lines of a watch, which has the events after this version.
+pub(super) async fn watch(
+    client: &Client,
+    resource: Resource,
+    version: &str,
+) -> Result<impl Stream<Item = io::Result<String>> + use<>, WatchFailure> {
+    let timeout = Some(WATCH_SECONDS.mul_add(0.25 * random(), WATCH_SECONDS) as u32);
+    let params = WatchParams { field_selector: resource.selector(), timeout, ..WatchParams::default() };
+    let request = Request::new(resource.path()).watch(&params, version).map_err(Error::BuildRequest)?;
+    Ok(answer(client.request_stream(request)).await?.lines())
+}
+
+async fn answer<T>(answer: impl Future<Output = kube::Result<T>>) -> Result<T, WatchFailure> {
+    let silent =
+        |_| WatchFailure { why: format!("the API server was silent for {ANSWER_TIMEOUT:?}"), needs_list: false };
+    Ok(timeout(ANSWER_TIMEOUT, answer).await.map_err(silent)??)
+}
+
+/// A text within JSON, by its pointer.
+pub(super) fn text_at(json: &str, pointer: &str) -> Option<String> {
+    let value: Value = serde_json::from_str(json).ok()?;
+    value.pointer(pointer).and_then(Value::as_str).map(str::to_owned)
 }
 
 #[cfg(test)]
 mod tests {
+    use kube::core::Status;
+
     use super::*;
 
     #[test]
@@ -109,20 +187,39 @@ mod tests {
         let text = r#"{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7","continue":"c","remainingItemCount":1},"items":[{"a":1},{"b":[]}]}"#;
         let page: ListPage<'_> = serde_json::from_str(text).unwrap();
         assert_eq!((page.metadata.resource_version.as_ref(), page.metadata.next.as_ref()), ("7", "c"));
-        assert_eq!(
-            page.items.unwrap().iter().map(|item| item.get()).collect::<Vec<_>>(),
-            [r#"{"a":1}"#, r#"{"b":[]}"#]
-        );
+        let items: Vec<&str> = page.items.unwrap().iter().map(|item| item.get()).collect();
+        assert_eq!(items, [r#"{"a":1}"#, r#"{"b":[]}"#]);
         let last: ListPage<'_> = serde_json::from_str(r#"{"metadata":{"resourceVersion":"8"},"items":null}"#).unwrap();
         assert!(last.metadata.next.is_empty() && last.items.is_none());
     }
 
     #[test]
-    fn an_event_has_a_kind_that_is_known() {
-        let text = r#"{"type":"BOOKMARK","object":{"kind":"Pod","metadata":{"resourceVersion":"9","creationTimestamp":null}}}"#;
-        let event: WatchEvent<'_> = serde_json::from_str(text).unwrap();
-        let object: AnyObject<'_> = serde_json::from_str(event.object.get()).unwrap();
-        assert_eq!((event.kind, object.metadata.resource_version.as_ref()), (EventKind::Bookmark, "9"));
+    fn a_position_moves_with_events_and_bookmarks_and_never_back() {
+        let line = r#"{"type":"ADDED","object":{"metadata":{"resourceVersion":"9","annotations":null}}}"#;
+        let event: WatchEvent<'_> = serde_json::from_str(line).unwrap();
+        assert_eq!(event.kind, EventKind::Added);
+        let mut position = Position::Event(line.to_owned());
+        assert_eq!(position.version().as_deref(), Some("9"));
+        let bookmark = |version: &str| {
+            RawValue::from_string(format!(r#"{{"metadata":{{"resourceVersion":"{version}"}}}}"#)).unwrap()
+        };
+        assert!(position.move_to(&bookmark("8")).unwrap_err().needs_list);
+        position.move_to(&bookmark("10")).unwrap();
+        assert_eq!(position, Position::Version("10".to_owned()));
         assert!(serde_json::from_str::<WatchEvent<'_>>(r#"{"type":"OTHER","object":{}}"#).is_err());
+    }
+
+    #[test]
+    fn a_failure_says_whether_a_list_comes_first() {
+        let refused = |code| WatchFailure::from(Error::Api(Status::failure("m", "r").with_code(code).boxed()));
+        for (code, needs_list) in [(400, true), (410, true), (401, false), (403, false), (429, false), (503, false)] {
+            assert_eq!(refused(code).needs_list, needs_list, "{code}");
+        }
+        assert_eq!(refused(403).why, "the API server answered 403: m");
+        let malformed = |line: &str| WatchFailure::from(serde_json::from_str::<WatchEvent<'_>>(line).err().unwrap());
+        assert!(malformed("no JSON").needs_list && !malformed(r#"{"type":"ADD"#).needs_list);
+        let status = RawValue::from_string(r#"{"code":500,"message":"too old"}"#.to_owned()).unwrap();
+        let ended = WatchFailure::ended(&status);
+        assert_eq!((ended.why.as_str(), ended.needs_list), ("the API server ended the watch: too old", true));
     }
 }

@@ -9,7 +9,7 @@ use plimsoll_cluster::AssumeCache;
 use plimsoll_core::{Cluster, Pod};
 use serde_json::{Value, json};
 
-use crate::fake_api::{FakeApi, Followed, filler};
+use crate::fake_api::{FakeApi, Followed};
 
 /// Far longer than a test takes.
 const LONG: Duration = Duration::from_mins(10);
@@ -222,55 +222,6 @@ async fn a_node_that_cannot_be_read_any_more_is_not_in_view() {
     nodes.event("DELETED", &broken(103));
     followed.until("n2 to be gone", |cluster| cluster.find("n2").is_none()).await;
     followed.until_status("no gap", |status| status.gaps().is_empty()).await;
-}
-
-#[tokio::test]
-async fn pages_that_are_too_large_are_asked_for_in_smaller_ones() {
-    let large = |name: &str, bytes: usize| {
-        let mut pod = pod(name, "n1", 5);
-        pod["spec"]["x"] = filler(bytes).into();
-        pod
-    };
-    let mut pods: Vec<Value> = (0..60).map(|at| large(&format!("p{at:02}"), 600_000)).collect();
-    pods.insert(40, large("p39-huge", 33 << 20));
-    let api = FakeApi::start(vec![node("n1", 1)], vec![]);
-    {
-        let mut world = api.world.lock().unwrap();
-        (world.pods, world.honours_limits) = (pods, true);
-    }
-    let mut followed = api.follow(LONG);
-    let cluster = followed.until("the pods", |cluster| cluster.pod_count() > 0).await;
-    assert_eq!(placed(&cluster, "n1").len(), 60);
-    let status = followed.watch.status();
-    assert_eq!((status.pods.unreadable_now, status.pods.lists), (1, 1));
-    assert_eq!(
-        status.gaps(),
-        [
-            "1 pods cannot be read, and nothing is placed on their nodes if these are known; the first is web/p39-huge: it has more than 33554432 bytes; on which node it is cannot be read either"
-        ]
-    );
-    // Not one by one for ever after.
-    assert!(api.pages("/pods") < 60, "{} pages", api.pages("/pods"));
-}
-
-#[tokio::test]
-async fn a_process_that_stood_still_has_caught_up_once_new_watches_have_told_all() {
-    let (mut api, followed) = with_three_nodes(LONG).await;
-    let pods = api.watch("/pods").await;
-    pods.bookmark(150);
-    followed.until_status("the bookmark", |status| status.pods.bookmarks == 1).await;
-    let (again, ()) = tokio::join!(
-        async {
-            let again = api.watch("/pods").await;
-            assert_eq!(again.from(), 150);
-            again.event("ADDED", &pod("p2", "n2", 151));
-            again
-        },
-        followed.watch.catch_up()
-    );
-    assert_eq!(placed(&followed.now(), "n2"), ["p2"]);
-    assert_eq!((api.pages("/nodes"), api.pages("/pods")), (2, 1), "no list was needed");
-    drop(again);
 }
 
 #[tokio::test]

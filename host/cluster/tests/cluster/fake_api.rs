@@ -26,6 +26,9 @@ use tokio::{
     time::timeout,
 };
 
+/// Objects of a page, whatever the limit.
+const PAGE: usize = 2;
+
 /// A test that is right never waits this long.
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -43,8 +46,6 @@ pub(crate) struct World {
     pub(crate) nodes: Vec<Value>,
     pub(crate) pods: Vec<Value>,
     pub(crate) version: u64,
-    /// Whether pages are as long as they are asked for; otherwise they have two objects.
-    pub(crate) honours_limits: bool,
     /// Answers of the next requests instead of lists and watches: path, status and body.
     pub(crate) refusals: VecDeque<(&'static str, u16, String)>,
     /// The path and query of every request.
@@ -197,28 +198,9 @@ impl World {
         let items = if request.path() == "/api/v1/nodes" { &self.nodes } else { &self.pods };
         // The token is where the next page begins.
         let from = request.number("continue").unwrap_or(0);
-        let limit = request.number("limit").filter(|_| self.honours_limits).unwrap_or(2);
-        let next = if from + limit < items.len() { (from + limit).to_string() } else { String::new() };
-        let page: Vec<&Value> = items.iter().skip(from).take(limit).collect();
+        let next = if from + PAGE < items.len() { (from + PAGE).to_string() } else { String::new() };
+        let page: Vec<&Value> = items.iter().skip(from).take(PAGE).collect();
         let metadata = json!({"resourceVersion": self.version.to_string(), "continue": next});
-        // Metadata first, as Go writes it.
-        let items = filled(&serde_json::to_string(&page).unwrap());
-        Some((200, format!(r#"{{"kind":"List","metadata":{metadata},"items":{items}}}"#)))
+        Some((200, json!({"kind": "List", "metadata": metadata, "items": page}).to_string()))
     }
-}
-
-/// Stands for this many bytes of text in an object, which are written when it is sent.
-pub(crate) fn filler(bytes: usize) -> String {
-    format!("@{bytes}@")
-}
-
-fn filled(text: &str) -> String {
-    let mut whole = String::new();
-    for (at, part) in text.split('@').enumerate() {
-        match part.parse() {
-            Ok(bytes) if at % 2 == 1 => whole.push_str(&"x".repeat(bytes)),
-            _ => whole.push_str(part),
-        }
-    }
-    whole
 }

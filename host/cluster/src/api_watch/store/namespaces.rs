@@ -9,8 +9,6 @@ use plimsoll_core::{Namespace, Namespaces};
 pub(super) struct NamespaceStore {
     /// Each with the list in which it was last seen.
     all: HashMap<Arc<str>, (Arc<Namespace>, u64)>,
-    /// The lists that have begun.
-    lists: u64,
     /// Whether a list has been complete: before that they are not known.
     is_listed: bool,
     is_changed: bool,
@@ -20,19 +18,15 @@ pub(super) struct NamespaceStore {
 // === impl NamespaceStore ===
 
 impl NamespaceStore {
-    pub(super) fn begin(&mut self) {
-        self.lists += 1;
-    }
-
-    pub(super) fn end(&mut self) {
-        let (before, list) = (self.all.len(), self.lists);
+    /// A list is complete: namespaces that it did not contain are gone.
+    pub(super) fn end(&mut self, list: u64) {
+        let before = self.all.len();
         self.all.retain(|_, (_, seen)| *seen == list);
         self.is_changed |= !self.is_listed || self.all.len() != before;
         self.is_listed = true;
     }
 
-    pub(super) fn put(&mut self, namespace: Namespace) {
-        let seen = self.lists;
+    pub(super) fn put(&mut self, namespace: Namespace, seen: u64) {
         if let Some((own, own_seen)) = self.all.get_mut(namespace.name())
             && **own == namespace
         {
@@ -82,22 +76,20 @@ mod tests {
     #[test]
     fn they_are_known_once_they_are_listed_and_are_the_same_record_until_one_changes() {
         let mut store = NamespaceStore::default();
-        store.begin();
-        store.put(namespace("web", "a"));
-        store.put(namespace("ml", "b"));
+        store.put(namespace("web", "a"), 1);
+        store.put(namespace("ml", "b"), 1);
         assert!(!store.is_changed() && store.publish().is_none());
-        store.end();
+        store.end(1);
         let first = store.publish().unwrap();
         assert_eq!(tenants(&first), ["ml=b", "web=a"]);
-        store.put(namespace("web", "a"));
+        store.put(namespace("web", "a"), 1);
         store.remove("other");
         assert!(!store.is_changed());
         assert!(Arc::ptr_eq(&store.publish().unwrap(), &first));
-        store.put(namespace("web", "c"));
+        store.put(namespace("web", "c"), 1);
         assert_eq!(tenants(&store.publish().unwrap()), ["ml=b", "web=c"]);
-        store.begin();
-        store.put(namespace("web", "c"));
-        store.end();
+        store.put(namespace("web", "c"), 2);
+        store.end(2);
         assert_eq!(tenants(&store.publish().unwrap()), ["web=c"]);
         store.remove("web");
         assert!(store.is_changed() && store.publish().unwrap().is_empty());
@@ -106,8 +98,7 @@ mod tests {
     #[test]
     fn a_cluster_without_a_namespace_is_known_to_have_none() {
         let mut store = NamespaceStore::default();
-        store.begin();
-        store.end();
+        store.end(1);
         assert!(store.is_changed() && store.publish().unwrap().is_empty());
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use plimsoll_core::{NotReserved, Placed, Read, Selector, Slot, Value, View};
 
 use super::{publishing::is_same, *};
+use crate::api_watch::resource::UnreadableObject;
 
 pub(super) fn node(name: &str, zone: &str, beat: u32) -> Node {
     let json = format!(
@@ -24,6 +25,11 @@ pub(super) fn pod(name: &str, uid: &str, node: &str, app: &str) -> Pod {
             "status":{{"phase":"Running"}}}}"#
     );
     Pod::placed_from_json(json.as_bytes()).unwrap()
+}
+
+fn unreadable(pod: Pod) -> UnreadableObject {
+    let (namespace, name) = (pod.namespace().to_owned(), pod.name().to_owned());
+    UnreadableObject { resource: Resource::Pods, namespace, name, why: "x".to_owned(), pod: Some(pod) }
 }
 
 /// The UIDs on each node, by name.
@@ -163,7 +169,7 @@ fn pods_count_whose_node_is_gone_or_out_of_view() {
     let mut store = with_two_nodes();
     store.remove_node("n1");
     assert_eq!(count(&store.publish().unwrap()), 2, "n1 is gone");
-    store.put_unreadable_pod(pod("p3", "u3", "n2", "x"));
+    store.put_unreadable(unreadable(pod("p3", "u3", "n2", "x")));
     let out_of_view = store.publish().unwrap();
     assert_eq!((out_of_view.slots().len(), count(&out_of_view)), (0, 2), "a pod on n2 cannot be read");
     // One pod that cannot be read frees no seat of those on its node, whose labels are known.
@@ -264,9 +270,9 @@ fn only_a_list_that_began_after_the_bind_was_settled_refutes_it() {
     let mut store = with_two_nodes();
     let start = Instant::now();
     let list = |store: &mut ClusterStore, began| {
-        store.begin_pods();
+        store.begin_list(Resource::Pods);
         store.put_pod(pod("p1", "u1", "n1", "x"));
-        store.end_pods(began);
+        store.end_list(Resource::Pods, began);
     };
     let id = reserved(&mut store, pod("p3", "u3", "n1", "x"));
     // Its Binding may be under way while the list is made, whenever that began.
@@ -345,7 +351,7 @@ fn an_unreadable_pod_without_a_node_takes_the_node_that_it_was_seen_on_out_of_si
     store.put_pod(pod("a", "ua", "n1", "x"));
     store.publish();
     let unplaced = pod("a", "ua", "", "x");
-    store.put_unreadable_pod(unplaced);
+    store.put_unreadable(unreadable(unplaced));
     let cluster = store.publish().unwrap();
     assert_eq!(cluster.find("n1"), None, "what the pod holds there is not known any more");
     store.put_pod(pod("a", "ua", "n1", "x"));

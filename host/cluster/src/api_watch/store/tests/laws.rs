@@ -196,21 +196,21 @@ impl Both {
 
     fn list_nodes(&mut self, bits: u8) {
         self.model.nodes.retain(|node, _| bits & (1 << node) != 0);
-        self.store.begin_nodes();
+        self.store.begin_list(Resource::Nodes);
         for (node, zone) in &self.model.nodes {
             self.store.put_node(mk_node(*node, *zone, self.step));
         }
-        self.store.end_nodes();
+        self.store.end_list(Resource::Nodes, self.at(self.step));
     }
 
     fn list_pods(&mut self, bits: u8, ago: u8) {
         self.model.pods.retain(|pod, _| bits & (1 << pod) != 0);
         let began = self.step.saturating_sub(u32::from(ago));
-        self.store.begin_pods();
+        self.store.begin_list(Resource::Pods);
         for (number, (node, app)) in &self.model.pods {
             self.store.put_pod(mk_pod(*number, *node, *app));
         }
-        self.store.end_pods(self.at(began));
+        self.store.end_list(Resource::Pods, self.at(began));
         self.model.reserved.retain(|_, place| place.settled.is_none_or(|settled| settled >= began));
     }
 
