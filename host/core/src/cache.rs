@@ -33,12 +33,10 @@ use plimsoll_decision_cache::{Answer, Evict, HeapSize};
 use crate::{Ask, Cluster, Fault, NodeSource, Policy, Verb, Verdict, answer::VerbAnswer};
 
 pub(crate) type AnswerCache<A> = plimsoll_decision_cache::AnswerCache<ViewSource, A>;
-pub(crate) type RowAnswers<A> = plimsoll_decision_cache::RowAnswers<Attribute, A>;
+pub(crate) type Answers<A> = plimsoll_decision_cache::Answers<Attribute, A>;
 pub(crate) type RowClassAnswers<A> = plimsoll_decision_cache::RowClassAnswers<Attribute, A>;
-pub(crate) type Evaluated<A> = plimsoll_decision_cache::Evaluated<Attribute, A>;
 pub(crate) type Evaluation<A> = plimsoll_decision_cache::Evaluation<ViewSource, A>;
 pub(crate) type RecentCombined = plimsoll_decision_cache::RecentCombined<Attribute>;
-pub(crate) type Update<A> = plimsoll_decision_cache::Update<ViewSource, A>;
 
 /// The cached answers of one version of a policy.
 #[derive(Debug, Default)]

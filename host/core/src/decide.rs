@@ -1,10 +1,8 @@
 //! Combines the answers of many policies into one reply.
 
 mod additions;
-mod again;
 mod bind;
 mod call;
-mod chain;
 mod context;
 mod explain;
 mod feasible;
@@ -13,18 +11,15 @@ mod lookup;
 mod preempt;
 mod prioritize;
 mod query;
-mod rejection;
 mod scale;
 mod survey;
 mod unbound;
 
-pub use again::read_for;
-pub use explain::{DryBind, Explained, Explanation};
-pub use filter::FilterOutcome;
+pub use explain::{DryBind, Explained, Explanation, read_for};
+pub use filter::{FilterOutcome, Rejection};
 pub use preempt::{PreemptOutcome, SurvivingCandidate};
 pub use prioritize::PrioritizeOutcome;
 pub use query::{CandidateQuery, DecideError, NodeObject, Nodes, Query, Victims};
-pub use rejection::Rejection;
 pub use scale::{ScoreScale, TieBreak};
 pub use survey::{Survey, SurveyColumn};
 pub use unbound::{BindOutcome, Unbound};

@@ -204,11 +204,6 @@ impl View {
         Self { slots, ..self.clone() }
     }
 
-    /// The records of these nodes and their pods.
-    pub(crate) fn records(&self, nodes: &[u32]) -> impl Iterator<Item = &Slot> {
-        nodes.iter().filter_map(|node| self.slot(*node).ok())
-    }
-
     /// The stamp of a node's record.
     pub(crate) fn node_stamp(&self, node: u32) -> Option<u64> {
         self.slot(node).ok().map(|slot| slot.node.stamp())

@@ -5,24 +5,43 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 
 use crate::{
-    answers::RowClassAnswers, attribute::Row, decision_tree::DecisionTree, disabled::Disabled, evict::Evict,
-    lookup::Lookup, paths::Paths, row_classes::RecentRowClasses, source::Source, subject_class::SubjectClass,
-    subject_tree::SubjectTree, trie::Answer,
+    answers::{Lookup, RowClassAnswers},
+    attribute::Row,
+    decision_tree::DecisionTree,
+    paths::Paths,
+    read_log::MAX_SUBJECT_ATTRIBUTES,
+    row_classes::RecentRowClasses,
+    source::Source,
+    subject_class::SubjectClass,
+    subject_tree::SubjectTree,
+    trie::{Answer, Conflict},
+    usage::Evict,
 };
 
 /// The answers of one function, by the values that it read.
 ///
-/// A lookup waits for no insert, except for some ten microseconds where both need the row classes by the same
-/// attributes. One writer inserts at a time.
+/// A lookup waits for an insert only while edges are added to the tree of subjects, and while rows are numbered by the
+/// same attributes: some ten microseconds. One writer inserts at a time.
 pub struct AnswerCache<S: Source, A> {
-    subjects: SubjectTree<S, A>,
+    subjects: RwLock<SubjectTree<S, A>>,
     row_classes: RecentRowClasses<S::Attribute>,
     /// Serializes writers.
     writing: Mutex<()>,
     disabled: OnceLock<Disabled>,
+}
+
+/// Why a function's answers are not cached any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Disabled {
+    /// It reads too many attributes of one subject.
+    TooManyReads,
+    /// The same values led it to another read or another answer.
+    NotAFunction,
+    /// It reads all that there is, so its values are never the same twice.
+    ReadsEverything,
 }
 
 /// The results of one call, to be inserted after the reply.
@@ -37,14 +56,15 @@ pub struct Update<S: Source, A> {
 
 impl<S: Source, A: Answer> AnswerCache<S, A> {
     /// Looks up the answers about these rows.
-    pub fn lookup(&self, source: &S, rows: impl ExactSizeIterator<Item = Row> + Clone) -> Lookup<S::Attribute, A> {
+    pub fn lookup(&self, source: &S, rows: impl ExactSizeIterator<Item = Row>) -> Lookup<S::Attribute, A> {
         if self.disabled().is_some() {
             return Lookup::uncacheable(rows.len());
         }
-        match self.subjects.get(source) {
+        let class = self.subjects.read().get(source);
+        match class {
             Some(class) if class.is_uncacheable => Lookup::uncacheable(rows.len()),
             Some(class) => Lookup::of(class, &self.row_classes, source, rows),
-            None => Lookup::of_new_subject(rows.len(), self.row_classes.latest()),
+            None => Lookup::of_new_subject(rows.len()),
         }
     }
 
@@ -53,7 +73,8 @@ impl<S: Source, A: Answer> AnswerCache<S, A> {
         if self.disabled().is_some() {
             return None;
         }
-        match self.subjects.get(source) {
+        let class = self.subjects.read().get(source);
+        match class {
             Some(class) if class.is_uncacheable => None,
             Some(class) => RowClassAnswers::known(class, &self.row_classes, source),
             None => RowClassAnswers::likely(&self.row_classes, source),
@@ -73,24 +94,33 @@ impl<S: Source, A: Answer> AnswerCache<S, A> {
     }
 
     fn try_insert(&self, update: &Update<S, A>) -> Result<(), Disabled> {
-        if update.has_conflict {
+        let Update { source, local, is_uncacheable, has_conflict } = update;
+        if *has_conflict {
             return Err(Disabled::NotAFunction);
         }
-        let local = &update.local;
-        self.subjects.update(&update.source, &local.subject_attributes, |known, subject_attributes| {
-            if known.is_some_and(|known| known.is_uncacheable) {
-                return Ok(None);
+        let path = self.subjects.read().path(source);
+        let is_new = |attribute: &&S::Attribute| !path.attributes.contains(attribute);
+        let new: Vec<S::Attribute> = local.subject_attributes.iter().filter(is_new).cloned().collect();
+        let attributes = [path.attributes.as_slice(), &new].concat();
+        if attributes.len() > MAX_SUBJECT_ATTRIBUTES {
+            return Err(Disabled::TooManyReads);
+        }
+        let known = path.class.filter(|_| new.is_empty());
+        if known.as_ref().is_some_and(|known| known.is_uncacheable) {
+            return Ok(());
+        }
+        let class = if *is_uncacheable {
+            SubjectClass::uncacheable(attributes)
+        } else {
+            let known = known.unwrap_or_else(|| Arc::new(SubjectClass::empty(attributes)));
+            let class = known.with(local, source).map_err(|Conflict| Disabled::NotAFunction)?;
+            if let Some(of_rows) = class.row_attributes() {
+                self.row_classes.build_ahead(&of_rows, source);
             }
-            if update.is_uncacheable {
-                return Ok(Some(SubjectClass::uncacheable(subject_attributes)));
-            }
-            let empty = SubjectClass::empty(subject_attributes);
-            let class = known.unwrap_or(&empty).with(local, &update.source)?;
-            if let Some(attributes) = class.row_attributes() {
-                self.row_classes.build_ahead(&attributes, &update.source);
-            }
-            Ok(Some(class))
-        })
+            class
+        };
+        self.subjects.write().put(source, new, class);
+        Ok(())
     }
 
     /// Why nothing is cached any more; `None` if the cache works.
@@ -108,36 +138,33 @@ impl<S: Source, A: Answer> AnswerCache<S, A> {
     fn disable_now(&self, why: Disabled) {
         // The first reason stays.
         let _ = self.disabled.set(why);
-        self.subjects.clear();
-        self.row_classes.clear();
+        *self.subjects.write() = SubjectTree::default();
+        self.row_classes.drop_unused();
     }
 
     /// All answers as a tree of reads. Values of rows are looked up in this source.
     pub fn decision_tree(&self, source: &S) -> Option<DecisionTree<S, A>> {
-        self.subjects.decision_tree(source)
+        DecisionTree::of(&self.subjects.read(), source)
     }
 }
 
 impl<S: Source, A: Answer> Evict for AnswerCache<S, A> {
     fn bytes(&self) -> usize {
-        self.subjects.bytes() + self.row_classes.bytes()
+        self.subjects.read().bytes() + self.row_classes.bytes()
     }
 
-    fn last_uses(&self) -> Vec<(u64, usize)> {
-        self.subjects.last_uses()
-    }
-
-    fn evict_before(&self, since: u64) {
+    fn evict_older_half(&self) -> bool {
         let _one_at_a_time = self.writing.lock();
-        self.subjects.evict_before(since);
+        let has_evicted = self.subjects.write().evict_older_half();
         self.row_classes.drop_unused();
+        has_evicted
     }
 }
 
 impl<S: Source, A> Default for AnswerCache<S, A> {
     fn default() -> Self {
         Self {
-            subjects: SubjectTree::default(),
+            subjects: RwLock::default(),
             row_classes: RecentRowClasses::default(),
             writing: Mutex::default(),
             disabled: OnceLock::new(),
@@ -147,7 +174,33 @@ impl<S: Source, A> Default for AnswerCache<S, A> {
 
 impl<S: Source, A: Answer> fmt::Debug for AnswerCache<S, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let edges = self.subjects.count();
+        let edges = self.subjects.read().count();
         f.debug_struct("AnswerCache").field("edges", &edges).field("disabled", &self.disabled).finish_non_exhaustive()
+    }
+}
+
+// === impl Disabled ===
+
+impl Disabled {
+    /// Every reason.
+    pub const ALL: [Self; 3] = [Self::TooManyReads, Self::NotAFunction, Self::ReadsEverything];
+
+    /// The name in metrics.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::TooManyReads => "too-many-reads",
+            Self::NotAFunction => "not-a-function",
+            Self::ReadsEverything => "reads-everything",
+        }
+    }
+}
+
+impl fmt::Display for Disabled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::TooManyReads => "it reads too many different attributes of one subject",
+            Self::NotAFunction => "the same values led it to another read or another answer",
+            Self::ReadsEverything => "it reads everything for each answer",
+        })
     }
 }

@@ -1,10 +1,8 @@
 //! Versions of a snapshot, and the rows that the last ones have changed.
 
-use std::{collections::VecDeque, sync::Arc};
-
 use crate::{
     attribute::{Parts, Row},
-    clock::tick,
+    usage::tick,
 };
 
 /// One snapshot among those that follow one another.
@@ -20,10 +18,8 @@ pub(crate) struct Version {
 #[derive(Debug, Clone)]
 pub(crate) struct ChangeLog {
     version: Version,
-    /// Oldest first, each with at least [`BLOCK`] changes. Shared with the logs before and after.
-    blocks: VecDeque<Arc<[Change]>>,
-    /// The changes after those of the blocks: the next log has a copy.
-    last: Vec<Change>,
+    /// Oldest first.
+    changes: Vec<Change>,
     /// Every change after the version with this number is listed, or is one of `all_changed`.
     complete_after: u64,
     /// By part the number of the last version in which it counts as changed in every row; 0: none.
@@ -40,16 +36,12 @@ struct Change {
 /// Maximum changes in the list. Values from before the list are read again for every row.
 const MAX_CHANGES: usize = 2_048;
 
-/// As soon as the last changes are this many, they are shared.
-const BLOCK: usize = 64;
-
 impl ChangeLog {
     /// The log of a snapshot that follows no other.
     pub(crate) fn first() -> Self {
         let number = tick();
         let version = Version { lineage: number, number };
-        let (blocks, last) = (VecDeque::new(), Vec::new());
-        Self { version, blocks, last, complete_after: number, all_changed: [0; Parts::COUNT] }
+        Self { version, changes: Vec::new(), complete_after: number, all_changed: [0; Parts::COUNT] }
     }
 
     /// The log of the next snapshot, in which these rows have changed.
@@ -68,16 +60,10 @@ impl ChangeLog {
             return Self { version, all_changed, ..self.clone() };
         }
         let mut next = Self { version, ..self.clone() };
-        next.last.extend(changed.iter().map(|(row, parts)| Change { number, row: *row, parts: *parts }));
-        if next.last.len() >= BLOCK {
-            next.blocks.push_back(std::mem::take(&mut next.last).into());
-        }
-        while next.changes().count() > MAX_CHANGES
-            && let Some(gone) = next.blocks.pop_front()
-        {
-            // A version may span two blocks: having lost the first part, it counts as not listed.
-            next.complete_after = gone.last().map_or(next.complete_after, |last| last.number);
-        }
+        next.changes.extend(changed.iter().map(|(row, parts)| Change { number, row: *row, parts: *parts }));
+        let too_many = next.changes.len().saturating_sub(MAX_CHANGES);
+        // A version that has lost some of its changes counts as not listed.
+        next.complete_after = next.changes.drain(..too_many).last().map_or(next.complete_after, |last| last.number);
         next
     }
 
@@ -94,15 +80,11 @@ impl ChangeLog {
         let is_stale = |change: &&Change| {
             change.number > version.number && change.parts.intersects(parts) && (change.row as usize) < rows
         };
-        self.changes().filter(is_stale).map(|change| change.row).collect()
+        self.changes.iter().filter(is_stale).map(|change| change.row).collect()
     }
 
     pub(crate) fn version(&self) -> Version {
         self.version
-    }
-
-    fn changes(&self) -> impl Iterator<Item = &Change> {
-        self.blocks.iter().flat_map(|block| block.iter()).chain(&self.last)
     }
 }
 

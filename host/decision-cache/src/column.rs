@@ -8,14 +8,14 @@ use std::{
     },
 };
 
-use arc_swap::ArcSwap;
 use hashbrown::HashMap;
+use parking_lot::RwLock;
 
 use crate::{
     attribute::{Attribute, Parts, Row},
     change_log::{ChangeLog, Version},
-    clock::tick,
     fingerprint::Fingerprint,
+    usage::{median, tick},
 };
 
 /// The bytes that all columns of a snapshot may take unless [`Columns::set_limit`] says otherwise.
@@ -24,13 +24,10 @@ const DEFAULT_BYTES: usize = 64 << 20;
 /// Maximum columns, of any size.
 const MAX_COLUMNS: usize = 512;
 
-/// This many rows are read at once.
-const FILL_BATCH: usize = 16;
-
 /// The fingerprints that were read of the rows of one snapshot. Each snapshot owns one.
 pub struct Columns<T> {
     /// Some may be of an earlier version. They are updated at their next use.
-    by_attribute: ArcSwap<ByAttribute<T>>,
+    by_attribute: RwLock<ByAttribute<T>>,
     max_bytes: AtomicUsize,
     log: OnceLock<ChangeLog>,
     /// Whether another snapshot follows this one.
@@ -58,7 +55,7 @@ impl<T: Attribute> Columns<T> {
 
     /// Bytes of all columns.
     pub fn bytes(&self) -> usize {
-        self.by_attribute.load().iter().map(|(attribute, column)| weight(&**attribute, column)).sum()
+        bytes(&self.by_attribute.read())
     }
 
     /// Follows an earlier snapshot, of which these rows have changed: the fingerprints of the others are shared.
@@ -70,7 +67,7 @@ impl<T: Attribute> Columns<T> {
             return;
         }
         if self.log.set(earlier.log().next(&changed())).is_ok() {
-            self.by_attribute.store(earlier.by_attribute.load_full());
+            *self.by_attribute.write() = earlier.by_attribute.read().clone();
         }
     }
 
@@ -84,12 +81,12 @@ impl<T: Attribute> Columns<T> {
 
     /// The column of an attribute, if it was ever asked for.
     pub(crate) fn known(&self, attribute: &T, rows: usize) -> Option<Arc<Column>> {
-        self.by_attribute.load().contains_key(attribute).then(|| self.get(attribute, rows))
+        self.by_attribute.read().contains_key(attribute).then(|| self.get(attribute, rows))
     }
 
     /// The column of an attribute, if it was asked for in this version.
     pub(crate) fn current(&self, attribute: &T) -> Option<Arc<Column>> {
-        self.by_attribute.load().get(attribute).filter(|column| column.version == self.version()).cloned()
+        self.by_attribute.read().get(attribute).filter(|column| column.version == self.version()).cloned()
     }
 
     #[inline]
@@ -103,59 +100,37 @@ impl<T: Attribute> Columns<T> {
     }
 
     fn add(&self, attribute: &T, rows: usize) -> Arc<Column> {
+        let mut columns = self.by_attribute.write();
         let log = self.log();
-        let earlier = self.by_attribute.load();
-        let (attribute, column) = match earlier.get_key_value(attribute) {
-            Some((attribute, earlier)) => {
-                (Arc::clone(attribute), earlier.carried_over(log, attribute.depends_on(), rows))
-            }
-            None => (Arc::new(attribute.clone()), Column::new(log.version(), rows)),
-        };
-        let column = Arc::new(column);
-        let mut winner = Arc::clone(&column);
-        self.by_attribute.rcu(|current| {
-            let mut next = ByAttribute::clone(current);
-            let known = next.entry(Arc::clone(&attribute)).or_insert_with(|| Arc::clone(&column));
-            if known.version != column.version {
-                *known = Arc::clone(&column);
-            }
-            winner = Arc::clone(known);
-            self.evict(&mut next, &attribute);
-            next
+        let known = columns.get_key_value(attribute);
+        let attribute = known.map_or_else(|| Arc::new(attribute.clone()), |(attribute, _)| Arc::clone(attribute));
+        let column = Arc::new(match known {
+            Some((_, known)) if known.version == log.version() => return Arc::clone(known),
+            Some((_, earlier)) => earlier.carried_over(log, attribute.depends_on(), rows),
+            None => Column::new(log.version(), rows),
         });
-        winner
-    }
-
-    /// Drops the least recently used columns while there is too much.
-    fn evict(&self, columns: &mut ByAttribute<T>, newest: &T) {
-        let mut bytes: usize = columns.iter().map(|(attribute, column)| weight(&**attribute, column)).sum();
+        columns.insert(Arc::clone(&attribute), Arc::clone(&column));
         let most = self.max_bytes.load(Ordering::Relaxed);
-        if bytes <= most && columns.len() <= MAX_COLUMNS {
-            return;
+        // The older half goes while there is too much.
+        while columns.len() > 1 && (columns.len() > MAX_COLUMNS || bytes(&columns) > most) {
+            let used = |column: &Arc<Column>| column.used.load(Ordering::Relaxed);
+            let last = median(columns.values().map(used)).unwrap_or_default();
+            columns.retain(|other, column| used(column) > last || Arc::ptr_eq(other, &attribute));
         }
-        let used = |column: &Arc<Column>| column.used.load(Ordering::Relaxed);
-        let mut last_uses: Vec<_> =
-            columns.iter().map(|(attribute, column)| (used(column), Arc::clone(attribute))).collect();
-        last_uses.sort_unstable_by_key(|(used, _)| *used);
-        // Of columns that are too many, a quarter more goes, so that this is rare.
-        for (_, attribute) in last_uses.iter().filter(|(_, attribute)| **attribute != *newest) {
-            if bytes <= most && columns.len() <= MAX_COLUMNS / 4 * 3 {
-                break;
-            }
-            bytes -= columns.remove(attribute).map_or(0, |column| weight(&**attribute, &column));
-        }
+        column
     }
 }
 
-/// The bytes of a column with its attribute, whose arguments may have a megabyte.
-fn weight<T: Attribute>(attribute: &T, column: &Column) -> usize {
-    size_of::<T>() + attribute.heap_size() + column.bytes()
+/// The bytes of columns with their attributes, whose arguments may have a megabyte.
+fn bytes<T: Attribute>(columns: &ByAttribute<T>) -> usize {
+    let weight = |(attribute, column): (&Arc<T>, &Arc<Column>)| size_of::<T>() + attribute.heap_size() + column.bytes();
+    columns.iter().map(weight).sum()
 }
 
 impl<T> Default for Columns<T> {
     fn default() -> Self {
         Self {
-            by_attribute: ArcSwap::default(),
+            by_attribute: RwLock::default(),
             max_bytes: DEFAULT_BYTES.into(),
             log: OnceLock::new(),
             has_next: AtomicBool::new(false),
@@ -165,7 +140,7 @@ impl<T> Default for Columns<T> {
 
 impl<T: fmt::Debug> fmt::Debug for Columns<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.by_attribute.load().keys()).finish()
+        f.debug_list().entries(self.by_attribute.read().keys()).finish()
     }
 }
 
@@ -177,43 +152,15 @@ impl Column {
         Self { version, cells, used: AtomicU64::default() }
     }
 
-    /// The fingerprint of a row, where it is known.
+    /// The fingerprint of a row, which is read if it was not yet.
     #[inline]
-    pub(crate) fn peek(&self, row: Row) -> Option<Fingerprint> {
-        Fingerprint::from_bits(self.cells.get(row as usize)?.load(Ordering::Relaxed))
-    }
-
-    /// Reads the fingerprint of a row, and of those among the next 15 rows that were not read yet: `next` are the rows
-    /// that are asked for next.
-    ///
-    /// Rows are mostly in no cache of the processor, and to wait for many at once takes as long as to wait for one:
-    /// so `prefetch` gets all of them before `read` is called for each.
-    pub(crate) fn fill(
-        &self,
-        row: Row,
-        next: impl Iterator<Item = Row>,
-        prefetch: impl FnOnce(&[Row]),
-        read: impl Fn(Row) -> Fingerprint,
-    ) -> Fingerprint {
-        let (mut batch, mut length) = ([row; FILL_BATCH], 1);
-        for next in next.take(FILL_BATCH - 1).filter(|next| self.is_empty(*next)) {
-            batch[length] = next;
-            length += 1;
-        }
-        prefetch(&batch[..length]);
-        for next in &batch[1..length] {
-            self.cells[*next as usize].store(read(*next).bits(), Ordering::Relaxed);
-        }
-        let value = read(row);
-        if let Some(cell) = self.cells.get(row as usize) {
+    pub(crate) fn get_or_read(&self, row: Row, read: impl FnOnce() -> Fingerprint) -> Fingerprint {
+        let Some(cell) = self.cells.get(row as usize) else { return read() };
+        Fingerprint::from_bits(cell.load(Ordering::Relaxed)).unwrap_or_else(|| {
+            let value = read();
             cell.store(value.bits(), Ordering::Relaxed);
-        }
-        value
-    }
-
-    /// Whether the fingerprint of a row was not read yet.
-    fn is_empty(&self, row: Row) -> bool {
-        self.cells.get(row as usize).is_some_and(|cell| cell.load(Ordering::Relaxed) == 0)
+            value
+        })
     }
 
     /// The first row that is known to have this fingerprint.

@@ -9,7 +9,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 
 use crate::{
     answers::RowClassAnswers,
-    attribute::{Attribute, Row},
+    attribute::Attribute,
     interner::TupleInterner,
     row_classes::{RowClassColumn, RowClasses},
     trie::Answer,
@@ -25,9 +25,6 @@ const RETRY_AFTER: u32 = 4_096;
 
 /// Lists of functions that are kept: which functions are asked depends on the subject.
 const MAX_COMBINED_LISTS: usize = 16;
-
-/// Columns are compared by this many rows at once.
-const STRIDE: usize = 64;
 
 /// The combined class of each row of one snapshot: rows that none of some functions tells apart have one number.
 #[derive(Debug)]
@@ -54,13 +51,7 @@ struct Entry<T> {
 // === impl CombinedClasses ===
 
 impl CombinedClasses {
-    /// The combined class of a row.
-    #[inline]
-    pub fn of_row(&self, row: Row) -> usize {
-        self.by_row[row as usize] as usize
-    }
-
-    /// The combined class of each row: for loops over many rows, which keep the slice in a register.
+    /// The combined class of each row.
     #[inline]
     pub fn by_row(&self) -> &[u32] {
         &self.by_row
@@ -110,12 +101,8 @@ fn changed(columns: &[Arc<RowClassColumn>], earlier: Option<&[Arc<RowClassColumn
     let Some(earlier) = earlier else { return (0..rows).collect() };
     let mut changed = Vec::new();
     for (new, old) in columns.iter().zip(earlier).filter(|(new, old)| !new.shares_rows_with(old)) {
-        for (at, (new, old)) in new.by_row.chunks(STRIDE).zip(old.by_row.chunks(STRIDE)).enumerate() {
-            if new != old {
-                let differs = |(row, (new, old)): (usize, (&u32, &u32))| (new != old).then_some(at * STRIDE + row);
-                changed.extend(new.iter().zip(old).enumerate().filter_map(differs));
-            }
-        }
+        let pairs = new.by_row.iter().zip(old.by_row.iter()).enumerate();
+        changed.extend(pairs.filter(|(_, (new, old))| new != old).map(|(row, _)| row));
     }
     changed
 }
@@ -213,7 +200,7 @@ mod tests {
                 let next = CombinedClasses::new(&columns, combined.as_ref()).unwrap();
                 for row in 0..150 {
                     let classes: Vec<u32> = columns.iter().map(|column| column.by_row[row]).collect();
-                    prop_assert_eq!(next.row_classes(next.of_row(row as u32)), &classes[..]);
+                    prop_assert_eq!(next.row_classes(next.by_row()[row] as usize), &classes[..]);
                 }
                 combined = Some(next);
             }

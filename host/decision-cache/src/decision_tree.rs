@@ -4,11 +4,11 @@ use hashbrown::HashMap;
 
 use crate::{
     attribute::{Attribute, Row, Scope},
-    edge::{Edge, Next},
     fingerprint::Fingerprint,
     paths::Paths,
     source::Source,
     subject_class::SubjectClass,
+    subject_tree::{Edge, Next, SubjectTree},
     trie::{Answer, Trie},
 };
 
@@ -32,22 +32,24 @@ pub struct Branch<S: Source, A> {
     pub next: DecisionTree<S, A>,
 }
 
-/// The edges of each node, by its number.
-pub(crate) type EdgesByNode<'v, S, A> = HashMap<u64, Vec<(Fingerprint, &'v Edge<S, A>)>>;
+type EdgesByNode<'v, S, A> = HashMap<u64, Vec<(Fingerprint, &'v Edge<S, A>)>>;
 
 impl<S: Source, A: Answer> DecisionTree<S, A> {
-    /// All that follows an edge of the tree of subjects.
-    pub(crate) fn of(next: &Next<S, A>, edges: &EdgesByNode<'_, S, A>, source: &S) -> Option<Self> {
+    pub(crate) fn of(subjects: &SubjectTree<S, A>, source: &S) -> Option<Self> {
+        Self::of_next(subjects.root()?, &subjects.edges_by_node(), source)
+    }
+
+    fn of_next(next: &Next<S, A>, edges: &EdgesByNode<'_, S, A>, source: &S) -> Option<Self> {
         match next {
             Next::Class(class) if class.is_uncacheable => Some(Self::Uncacheable),
             Next::Class(class) => Self::of_class(class, source),
-            Next::Node(node) => {
+            Next::Node(number, attribute) => {
                 let branch = |(fingerprint, edge): &(Fingerprint, &Edge<S, A>)| {
-                    let next = Self::of(&edge.next, edges, source)?;
+                    let next = Self::of_next(&edge.next, edges, source)?;
                     Some(Branch { fingerprint: *fingerprint, value: Some(edge.value.clone()?), next })
                 };
-                let branches = edges.get(&node.number).into_iter().flatten().filter_map(branch).collect();
-                Some(Self::Read(node.attribute.clone(), branches))
+                let branches = edges.get(number).into_iter().flatten().filter_map(branch).collect();
+                Some(Self::Read(attribute.clone(), branches))
             }
         }
     }

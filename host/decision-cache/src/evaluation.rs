@@ -1,33 +1,22 @@
 //! One call of the function: it evaluates one representative of each unknown combination of values.
-//!
-//! A row is missed in one of two ways. After a lookup by row ([`Evaluation::of_rows`]), each row without an answer is a
-//! miss. After a lookup by row class ([`Evaluation::of_row_classes`]), one row of each class without an answer is.
-//! Both look at [`CallTrie`] before a row is evaluated, which has the paths of this call.
-//!
-//! An answer of this call has two numbers: a *local* one, its index in [`CallTrie`], and its number in
-//! [`NumberedAnswers`], where it comes after the answers of the subject's class. In both [`MISS`] stands for no answer.
-
-mod call_trie;
 
 use std::sync::Arc;
 
-use self::call_trie::{CallTrie, Speculation};
 use crate::{
-    answers::{NumberedAnswers, RowAnswers, RowClassAnswers},
+    answers::{Answers, Lookup, RowClassAnswers},
     attribute::Row,
     cache::Update,
-    lookup::Lookup,
     paths::Paths,
     read_log::SharedLog,
-    source::Source,
+    source::{Reader, Source},
     subject_class::{MISS, SubjectClass},
     trie::Answer,
 };
 
 /// Evaluates the function for the misses of a lookup, one row after another.
 ///
-/// After each answer the other rows are looked up again, so that only one of the rows with the same values is
-/// evaluated.
+/// Before a row is evaluated it is looked up among the answers of this call, so that only one of the rows with the same
+/// values is evaluated.
 pub struct Evaluation<S: Source, A> {
     source: S,
     rows: Arc<[Row]>,
@@ -37,63 +26,64 @@ pub struct Evaluation<S: Source, A> {
     numbers: Vec<u32>,
     /// The positions without an answer yet.
     misses: Vec<u32>,
-    /// As long as the answers follow from row classes: only one row of each class is in `misses`.
-    row_class_answers: Option<RowClassAnswers<S::Attribute, A>>,
+    /// As long as the answers follow from row classes: `misses` has representatives of classes alone.
+    by_class: Option<RowClassAnswers<S::Attribute, A>>,
+    /// Whether they do not follow from row classes, as it turned out.
+    leaves_classes: bool,
     /// The position that is evaluated.
     current: u32,
-    call: CallTrie<S::Attribute, A>,
+    /// The paths of this call; rows with the same values get their answers from it.
+    local: Paths<S::Attribute, A>,
+    reader: Reader,
+    has_conflict: bool,
+    /// The reads do not determine the answers, so every row is evaluated.
+    is_uncacheable: bool,
     asked: usize,
     evaluated: usize,
     has_ended: bool,
 }
 
 /// The answers at the end of an [`Evaluation`].
-pub enum Evaluated<T, A> {
-    /// By row class: of every class that the evaluation was to answer about.
-    ByRowClass(RowClassAnswers<T, A>),
-    /// By position. A row that was not evaluated has no answer.
-    ByRow(RowAnswers<T, A>),
+pub struct Evaluated<S: Source, A> {
+    /// The answers that the numbers stand for.
+    pub answers: Answers<S::Attribute, A>,
+    /// The number of the answer by position; [`MISS`] for a row that was neither known nor evaluated.
+    pub numbers: Vec<u32>,
+    /// Whether the answer about a representative holds for all rows of its class. Then the others have no number.
+    pub is_by_class: bool,
+    /// The insert for the cache; `None` if nothing was evaluated.
+    pub update: Option<Update<S, A>>,
 }
-
-/// The answers of an evaluation, and its insert for the cache; `None` if nothing was evaluated.
-type Finished<S, A> = (Evaluated<<S as Source>::Attribute, A>, Option<Update<S, A>>);
 
 // === impl Evaluation ===
 
 impl<S: Source, A: Answer> Evaluation<S, A> {
     /// Evaluates the misses of a lookup of these rows in this source.
     pub fn of_rows(lookup: Lookup<S::Attribute, A>, source: S, rows: Arc<[Row]>) -> Self {
-        let Lookup { class, numbers, row_classes, .. } = lookup;
+        let Lookup { class, numbers, .. } = lookup;
         let without_answer = |(at, number): (usize, &u32)| (*number == MISS).then_some(at as u32);
         let misses = numbers.iter().enumerate().filter_map(without_answer).collect();
-        let speculation = row_classes.and_then(|row_classes| {
-            let column = row_classes.column_if_built_before(&source)?;
-            Some(Speculation::new(row_classes, column))
-        });
-        Self::of(source, rows, class, (numbers, misses), speculation)
+        Self::new(source, rows, class, numbers, misses)
     }
 
-    /// Evaluates one row of each of these row classes that has no answer yet. They are the classes of these rows.
-    ///
-    /// If an answer does not follow from the class of its row, the other rows are evaluated as well.
+    /// Evaluates the rows at these positions, ascending: each is the representative of rows of one class. If an answer
+    /// does not follow from the class, the other rows are evaluated as well.
     pub fn of_row_classes(
-        answers: RowClassAnswers<S::Attribute, A>,
+        by_class: RowClassAnswers<S::Attribute, A>,
         source: S,
         rows: Arc<[Row]>,
-        row_classes: impl Iterator<Item = u32>,
+        representatives: Vec<u32>,
     ) -> Self {
-        let misses = answers.representatives(&rows, row_classes);
-        let speculation = Some(Speculation::new(Arc::clone(&answers.row_classes), Arc::clone(&answers.column)));
-        let (class, numbers) = (answers.numbered.class.clone(), vec![MISS; rows.len()]);
-        Self { row_class_answers: Some(answers), ..Self::of(source, rows, class, (numbers, misses), speculation) }
+        let (class, numbers) = (by_class.class.clone(), vec![MISS; rows.len()]);
+        Self { by_class: Some(by_class), ..Self::new(source, rows, class, numbers, representatives) }
     }
 
-    fn of(
+    fn new(
         source: S,
         rows: Arc<[Row]>,
         class: Option<Arc<SubjectClass<S::Attribute, A>>>,
-        (numbers, misses): (Vec<u32>, Vec<u32>),
-        speculation: Option<Speculation<S::Attribute>>,
+        numbers: Vec<u32>,
+        misses: Vec<u32>,
     ) -> Self {
         Self {
             source,
@@ -102,9 +92,13 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
             class,
             numbers,
             misses,
-            row_class_answers: None,
+            by_class: None,
+            leaves_classes: false,
             current: 0,
-            call: CallTrie::new(speculation),
+            local: Paths::default(),
+            reader: Reader::default(),
+            has_conflict: false,
+            is_uncacheable: false,
             asked: 0,
             evaluated: 0,
             has_ended: false,
@@ -123,8 +117,7 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
     pub fn next_miss(&mut self) -> Option<u32> {
         loop {
             while let Some(position) = self.misses.pop() {
-                let next = || next_rows(&self.misses, &self.rows);
-                if let Some(local) = self.call.get(&self.source, self.rows[position as usize], next) {
+                if let Some(local) = self.find(self.rows[position as usize]) {
                     self.numbers[position as usize] = self.number(local);
                     continue;
                 }
@@ -132,8 +125,8 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
                 self.log.lock().begin(position);
                 return Some(position);
             }
-            match self.row_class_answers.take_if(|_| !self.call.follows_from_row_classes()) {
-                Some(answers) => self.add_other_rows(&answers),
+            match self.by_class.take_if(|_| self.leaves_classes) {
+                Some(by_class) => self.add_other_rows(&by_class),
                 None => break,
             }
         }
@@ -159,36 +152,37 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
     }
 
     /// The answers, and the insert for the cache.
-    pub fn finish(self) -> Finished<S, A> {
-        let first_local = self.number(0);
+    pub fn finish(self) -> Evaluated<S, A> {
         let log = self.log.lock();
-        let CallTrie { trie, attributes, has_conflict, speculation, .. } = self.call;
-        let subject_attributes = log.subject_attributes().to_vec();
-        let local = Arc::new(Paths { subject_attributes, attributes, trie });
-        let is_uncacheable = log.is_uncacheable();
-        let update = Update { source: self.source, local: Arc::clone(&local), is_uncacheable, has_conflict };
-        let update = (self.evaluated > 0).then_some(update);
+        let local = Arc::new(Paths { subject_attributes: log.subject_attributes().to_vec(), ..self.local });
+        let (is_uncacheable, has_conflict) = (log.is_uncacheable(), self.has_conflict);
         drop(log);
-        let numbered = NumberedAnswers { class: self.class, local };
-        let evaluated = match (self.row_class_answers, speculation) {
-            (Some(answers), Some(Speculation { locals, .. })) => {
-                let number = |local: u32| if local == MISS { MISS } else { first_local + local };
-                let added = locals.into_iter().map(number).collect();
-                Evaluated::ByRowClass(RowClassAnswers { numbered, added, ..answers })
-            }
-            _ => Evaluated::ByRow(RowAnswers { numbered, numbers: self.numbers }),
-        };
-        (evaluated, update)
+        let update = Update { source: self.source, local: Arc::clone(&local), is_uncacheable, has_conflict };
+        Evaluated {
+            answers: Answers { class: self.class, local },
+            numbers: self.numbers,
+            is_by_class: self.by_class.is_some() && !self.leaves_classes,
+            update: (self.evaluated > 0).then_some(update),
+        }
+    }
+
+    /// The local number of the answer about a row that this call has had.
+    fn find(&self, row: Row) -> Option<u32> {
+        if self.is_uncacheable {
+            return None;
+        }
+        let Paths { attributes, trie, .. } = &self.local;
+        Some(trie.find(|number| self.reader.read(&self.source, attributes, number, row))?.answer)
     }
 
     /// The answers do not follow from row classes: each row without an answer is a miss.
-    fn add_other_rows(&mut self, answers: &RowClassAnswers<S::Attribute, A>) {
+    fn add_other_rows(&mut self, by_class: &RowClassAnswers<S::Attribute, A>) {
         for (position, (number, row)) in self.numbers.iter_mut().zip(&*self.rows).enumerate() {
             if *number == MISS {
-                match answers.number_of(answers.column.by_row[*row as usize]) {
-                    Some(known) => *number = known,
-                    None => self.misses.push(position as u32),
-                }
+                *number = by_class.number_of_row(*row);
+            }
+            if *number == MISS {
+                self.misses.push(position as u32);
             }
         }
     }
@@ -196,21 +190,30 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
     /// Records an answer by its reads, if they are known. Returns its local number.
     fn keep(&mut self, answer: A) -> u32 {
         let mut log = self.log.lock();
-        let Some(reads) = log.finish().map(<[u32]>::to_vec) else {
-            return self.call.insert_uncacheable(answer);
-        };
-        self.call.read_more(log.attributes().as_slice(), &self.source);
-        let next = || next_rows(&self.misses, &self.rows);
-        self.call.insert(&reads, &self.source, self.rows[self.current as usize], next, answer)
+        let Paths { attributes, trie, .. } = &mut self.local;
+        let path: Option<Vec<_>> = log.finish().map(<[u32]>::to_vec).map(|reads| {
+            for attribute in &log.attributes().as_slice()[attributes.len()..] {
+                let is_of_classes = |by_class: &RowClassAnswers<_, _>| by_class.is_of_classes(attribute);
+                self.leaves_classes |= !self.by_class.as_ref().is_some_and(is_of_classes);
+                attributes.push(attribute.clone());
+            }
+            self.reader.extend(&self.source, attributes);
+            let row = self.rows[self.current as usize];
+            reads.iter().map(|number| (*number, self.reader.read(&self.source, attributes, *number, row))).collect()
+        });
+        if let Some(path) = path {
+            if let Ok(local) = trie.insert(&path, answer.clone()) {
+                return local;
+            }
+            self.has_conflict = true;
+        }
+        // From now on every row is evaluated.
+        (self.is_uncacheable, self.leaves_classes) = (true, true);
+        trie.push_answer(answer)
     }
 
     /// The number of a local answer among all.
     fn number(&self, local: u32) -> u32 {
         self.class.as_ref().map_or(0, |class| class.paths.trie.answers().len() as u32) + local
     }
-}
-
-/// The rows of these positions, in the order in which they are evaluated.
-fn next_rows(misses: &[u32], rows: &[Row]) -> impl Iterator<Item = Row> {
-    misses.iter().rev().map(|position| rows[*position as usize])
 }

@@ -43,11 +43,11 @@
 //! 1. [`AnswerCache::lookup`] finds the subject class, then the answer about each row.
 //!    [`AnswerCache::lookup_by_row_class`] finds the answer about each row class instead, so that many functions can
 //!    be looked up together ([`RecentCombined::get`]).
-//! 2. [`Evaluation`] returns the missed rows, or one row of each missed row class, one by one. The reads of the
+//! 2. [`Evaluation`] returns the missed rows, or a representative of each missed class, one by one. The reads of the
 //!    function are recorded in its [`ReadLog`]. An answer holds at once for all other rows with the same values.
 //! 3. After the reply [`AnswerCache::insert`] publishes the new answers.
 //!
-//! To record a decision with the values that it follows from, ask the answers for their [`Witness`]es.
+//! To record a decision with the values that it follows from, ask the [`Answers`] for their [`Witness`]es.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -104,10 +104,10 @@
 //!         evaluation.record_answer(u32::from(is_in_zone(world, position, &log)));
 //!     }
 //!     let evaluated = evaluation.evaluated();
-//!     let (answers, update) = evaluation.finish();
-//!     let Evaluated::ByRow(answers) = answers else { unreachable!("rows were looked up") };
+//!     let Evaluated { answers, numbers, update, .. } = evaluation.finish();
 //!     update.map(|update| cache.insert(&update)).transpose().expect("it is a function of its reads");
-//!     ((0..3).filter_map(|position| answers.get(position).copied()).collect(), evaluated)
+//!     let answers: Vec<u32> = answers.iter().copied().collect();
+//!     (numbers.iter().map(|number| answers[*number as usize]).collect(), evaluated)
 //! }
 //!
 //! let cache = AnswerCache::default();
@@ -132,21 +132,21 @@
 //!
 //! | quantity | maximum | beyond it |
 //! |---|---|---|
-//! | bytes of all caches | the argument of [`evict_to`] | the least recently used entries go |
+//! | bytes of all caches | the argument of [`evict_to`] | the older half of the largest goes |
 //! | edges of one [`AnswerCache`]'s tree of subjects | 8,192 | the older half goes |
 //! | attributes of one subject | 256 | the cache is disabled |
 //! | row attributes of one evaluation | 16 | [`Attribute::whole_row`] stands for the others |
 //! | snapshot attributes of one evaluation | 128 | the function is evaluated each time for this subject class |
-//! | row and snapshot attributes of one call | 16,384 | the same |
-//! | heap bytes of all attributes of one call | 1 MiB | the same |
+//! | bytes of all attributes of one call | 1 MiB | the same |
 //! | attributes of a subject class | 16,384 | the class keeps those of the last call alone |
+//! | steps of the paths of a subject class | 16 per row, and 4,096 | the same |
 //! | row attributes of a table | 256 | each row is looked up in the trie |
 //! | snapshot attributes of a table | 64 | the same |
 //! | lists of attributes that rows are told apart by | 8 for each cache | the oldest goes |
 //! | row classes by one list | 4 per row, and 1,024 | they are numbered again |
 //! | lists of functions in a [`RecentCombined`] | 16 | the oldest goes |
 //! | combined classes of one list | 1 per 4 rows, and 64 | the functions are looked up one by one |
-//! | columns of a snapshot | 512, and [`Columns::set_limit`] bytes | the least recently used go |
+//! | columns of a snapshot | 512, and [`Columns::set_limit`] bytes | the older half goes |
 //! | changes of rows in a snapshot's log | 2,048 | earlier values are read again for every row |
 //!
 //! # In the literature
@@ -163,18 +163,12 @@ mod answers;
 mod attribute;
 mod cache;
 mod change_log;
-mod charge;
-mod clock;
 mod column;
 mod combined;
 mod decision_tree;
-mod disabled;
-mod edge;
 mod evaluation;
-mod evict;
 mod fingerprint;
 mod interner;
-mod lookup;
 mod paths;
 mod read_log;
 mod row_classes;
@@ -182,19 +176,19 @@ mod source;
 mod subject_class;
 mod subject_tree;
 mod trie;
+mod usage;
 
-pub use answers::{RowAnswers, RowClassAnswers};
+pub use answers::{Answers, Lookup, RowClassAnswers};
 pub use attribute::{Attribute, BorrowedAttribute, HeapSize, Parts, Row, Scope};
-pub use cache::{AnswerCache, Update};
+pub use cache::{AnswerCache, Disabled, Update};
 pub use column::Columns;
 pub use combined::{CombinedClasses, RecentCombined};
 pub use decision_tree::{Branch, DecisionTree};
-pub use disabled::Disabled;
 pub use evaluation::{Evaluated, Evaluation};
-pub use evict::{Evict, evict_to};
 pub use fingerprint::Fingerprint;
-pub use lookup::Lookup;
 pub use paths::Witness;
 pub use read_log::{ReadLog, SharedLog};
-pub use source::{ColumnReader, Source};
+pub use source::{Source, fingerprints};
+pub use subject_class::MISS;
 pub use trie::Answer;
+pub use usage::{Evict, evict_to};

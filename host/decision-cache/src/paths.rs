@@ -50,9 +50,8 @@ pub(crate) fn witnesses<T: Attribute, A: Answer>(
 ) -> Vec<Witness<T, A>> {
     let readers: Vec<Reader> = known.iter().map(|paths| Reader::new(source, &paths.attributes)).collect();
     let (mut found, mut indices) = (Vec::new(), HashMap::new());
-    for (position, row) in rows.iter().enumerate() {
-        let next = || rows[position + 1..].iter().copied();
-        let read = |at: usize, number| readers[at].read(source, &known[at].attributes, number, *row, next);
+    for row in rows {
+        let read = |at: usize, number| readers[at].read(source, &known[at].attributes, number, *row);
         let leaf = |at: usize| Some((at, known[at].trie.find(|number| read(at, number))?));
         let Some((at, leaf)) = (0..known.len()).find_map(leaf) else { continue };
         let index = *indices.entry((at, leaf)).or_insert_with(|| {

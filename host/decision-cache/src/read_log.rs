@@ -15,10 +15,7 @@ const MAX_SNAPSHOT_READS: usize = 128;
 /// Maximum subject attributes of one call.
 pub(crate) const MAX_SUBJECT_ATTRIBUTES: usize = 256;
 
-/// Maximum attributes of rows and of the snapshot in one call.
-const MAX_CALL_ATTRIBUTES: usize = 16 << 10;
-
-/// Maximum heap bytes of all attributes of one call.
+/// Maximum bytes of all attributes of one call: some ten thousand.
 const MAX_BYTES: usize = 1 << 20;
 
 /// The reads of one call so far. The code that answers the function's reads records them here.
@@ -32,14 +29,10 @@ pub struct ReadLog<T> {
     reads: Vec<u32>,
     /// The number of reads that are of the row; the others are of the snapshot.
     row_reads: usize,
-    /// The evaluation before: the next is likely to read the same.
-    before: Vec<u32>,
     /// Whether the evaluation under way has read more of its row than is kept one by one.
     is_long: bool,
     /// The attributes of the subject.
     subject_attributes: AttributeList<T>,
-    /// The number of the last attribute of the subject that was read.
-    cursor: u32,
     bytes: usize,
     is_uncacheable: bool,
     /// Whether an attribute was read that is not listed.
@@ -55,7 +48,6 @@ impl<T: Attribute> ReadLog<T> {
     /// Starts the evaluation of the row at this position.
     pub fn begin(&mut self, position: u32) {
         self.position = Some(position);
-        std::mem::swap(&mut self.before, &mut self.reads);
         self.reads.clear();
         self.row_reads = 0;
         self.is_long = false;
@@ -63,15 +55,14 @@ impl<T: Attribute> ReadLog<T> {
 
     /// An attribute of the subject was read. It counts for all rows that are evaluated after it in this call.
     pub fn record_subject(&mut self, read: &impl BorrowedAttribute<T>) {
-        // A function that reads the subject again for each row reads it in the same order.
-        let next = if self.cursor as usize + 1 < self.subject_attributes.len() { self.cursor + 1 } else { 0 };
-        if self.subject_attributes.as_slice().get(next as usize).is_some_and(|known| read.equivalent(known)) {
-            self.cursor = next;
-        } else if let Some(number) = self.subject_attributes.number_of(read) {
-            self.cursor = number;
+        if self.subject_attributes.number_of(read).is_some() {
+            return;
+        }
         // One more than the maximum is recorded, so that the insert finds it and disables the cache.
-        } else if self.reserve(read, self.subject_attributes.len() <= MAX_SUBJECT_ATTRIBUTES) {
-            self.cursor = self.subject_attributes.push(read.to_attribute());
+        if self.subject_attributes.len() > MAX_SUBJECT_ATTRIBUTES {
+            self.record_lost();
+        } else if self.reserve(read) {
+            self.subject_attributes.push(read.to_attribute());
         }
     }
 
@@ -186,21 +177,16 @@ impl<T: Attribute> ReadLog<T> {
 
     /// The number of an attribute, which is listed from now on; `None` if there is no room for it.
     fn intern(&mut self, read: &impl BorrowedAttribute<T>) -> Option<u32> {
-        let likely = self.before.get(self.reads.len()).copied();
-        if let Some(number) = likely.filter(|number| read.equivalent(self.attributes.get(*number))) {
-            return Some(number);
-        }
         if let Some(known) = self.attributes.number_of(read) {
             return Some(known);
         }
-        let is_reserved = self.reserve(read, self.attributes.len() < MAX_CALL_ATTRIBUTES);
-        is_reserved.then(|| self.attributes.push(read.to_attribute()))
+        self.reserve(read).then(|| self.attributes.push(read.to_attribute()))
     }
 
     /// Makes room for an attribute that is not listed yet. Without room it is lost, and this returns false.
-    fn reserve(&mut self, read: &impl BorrowedAttribute<T>, is_below_max: bool) -> bool {
-        self.bytes += read.heap_size();
-        let fits = is_below_max && self.bytes <= MAX_BYTES;
+    fn reserve(&mut self, read: &impl BorrowedAttribute<T>) -> bool {
+        self.bytes += size_of::<T>() + read.heap_size();
+        let fits = self.bytes <= MAX_BYTES;
         if !fits {
             self.record_lost();
         }
@@ -215,10 +201,8 @@ impl<T> Default for ReadLog<T> {
             attributes: AttributeList::default(),
             reads: Vec::new(),
             row_reads: 0,
-            before: Vec::new(),
             is_long: false,
             subject_attributes: AttributeList::default(),
-            cursor: 0,
             bytes: 0,
             is_uncacheable: false,
             has_lost_reads: false,

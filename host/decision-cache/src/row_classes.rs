@@ -6,15 +6,15 @@ use std::sync::{
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 
 use crate::{
     attribute::{Attribute, AttributeList, Parts, Row},
     change_log::Version,
-    charge::CacheCharge,
     fingerprint::Fingerprint,
     interner::TupleInterner,
-    source::{Source, read_cell},
+    source::Source,
+    usage::CacheCharge,
 };
 
 /// Classes are numbered again above `CLASSES_PER_ROW * rows + SLACK_ROW_CLASSES`: by then most belong to no row.
@@ -23,12 +23,6 @@ const SLACK_ROW_CLASSES: usize = 1_024;
 
 /// This many lists of attributes are kept for subjects that come next.
 const MAX_ROW_CLASS_LISTS: usize = 8;
-
-/// Other threads wait at most while this many tuples are numbered or looked at: some ten microseconds.
-const TUPLES_PER_TURN: usize = 256;
-
-/// Reading this many values takes about a millisecond: it runs in [`Source::run_long`].
-const MANY_VALUES: usize = 1 << 16;
 
 /// The row classes by one list of attributes. A number stands for the same values in every snapshot.
 #[derive(Debug)]
@@ -99,9 +93,9 @@ impl<T: Attribute> RowClasses<T> {
         }
     }
 
-    /// The column of this snapshot, if there is one of an earlier snapshot to make it from: then it costs little.
-    pub(crate) fn column_if_built_before(&self, source: &impl Source<Attribute = T>) -> Option<Arc<RowClassColumn>> {
-        if self.column.load().is_some() { self.column(source) } else { None }
+    /// Whether there is a column of some snapshot: then that of the next costs little.
+    fn has_column(&self) -> bool {
+        self.column.load().is_some()
     }
 
     fn make(&self, source: &impl Source<Attribute = T>, earlier: Option<&RowClassColumn>) -> Option<RowClassColumn> {
@@ -110,28 +104,20 @@ impl<T: Attribute> RowClasses<T> {
         let known = earlier.map_or(0, |earlier| earlier.by_row.len().min(rows));
         let mut stale = earlier.map(|earlier| log.stale_rows(earlier.version, self.parts, known)).unwrap_or_default();
         stale.extend(known as Row..rows as Row);
-        let is_long = stale.len() * self.attributes.len() > MANY_VALUES;
-        let values = if is_long { source.run_long(|| self.read(source, &stale)) } else { self.read(source, &stale) };
-        let (changed, count, tuple_bytes) = self.number(stale, &values);
+        let values = self.read(source, &stale);
+        let mut tuples = self.tuples.lock();
+        let mut class_of = |(at, row): (usize, Row)| {
+            let width = self.attributes.len();
+            (row, tuples.intern(&values[at * width..(at + 1) * width]))
+        };
+        let changed: Vec<(Row, u32)> = stale.into_iter().enumerate().map(&mut class_of).collect();
+        let (count, tuple_bytes) = (tuples.len(), tuples.bytes());
+        drop(tuples);
         let by_row = with_changes(earlier.map(|earlier| &earlier.by_row), rows, &changed);
         let column_bytes = size_of::<RowClassColumn>() + size_of_val(&*by_row);
         self.charge.set(size_of::<Self>() + self.attributes.bytes() + column_bytes + tuple_bytes);
         let has_room = count <= CLASSES_PER_ROW * by_row.len() + SLACK_ROW_CLASSES;
         has_room.then(|| RowClassColumn { version: log.version(), by_row, count })
-    }
-
-    /// The class of each of these rows by its values; the number of classes, and the bytes of their tuples.
-    fn number(&self, rows: Vec<Row>, values: &[Fingerprint]) -> (Vec<(Row, u32)>, usize, usize) {
-        let width = self.attributes.len();
-        let mut tuples = self.tuples.lock();
-        let class_of = |(at, row)| {
-            if at % TUPLES_PER_TURN == 0 {
-                MutexGuard::bump(&mut tuples);
-            }
-            (row, tuples.intern(&values[at * width..(at + 1) * width]))
-        };
-        let numbered = rows.into_iter().enumerate().map(class_of).collect();
-        (numbered, tuples.len(), tuples.bytes())
     }
 
     /// The value of each attribute at each of these rows.
@@ -140,12 +126,14 @@ impl<T: Attribute> RowClasses<T> {
             |attribute| (attribute, source.fingerprint_of_all_rows(attribute), source.columns().current(attribute));
         let columns: Vec<_> = self.attributes.as_slice().iter().map(column).collect();
         let mut values = Vec::with_capacity(rows.len() * columns.len());
-        for (at, row) in rows.iter().enumerate() {
-            let next = || rows[at + 1..].iter().copied();
-            values.extend(columns.iter().map(|(attribute, of_all, column)| match (of_all, column) {
-                (Some(value), _) => *value,
-                (None, Some(column)) => read_cell(column, source, attribute, *row, next),
-                (None, None) => source.row_fingerprint(attribute, *row),
+        for row in rows {
+            values.extend(columns.iter().map(|(attribute, of_all, column)| {
+                let read = || source.row_fingerprint(attribute, *row);
+                match (of_all, column) {
+                    (Some(value), _) => *value,
+                    (None, Some(column)) => column.get_or_read(*row, read),
+                    (None, None) => read(),
+                }
             }));
         }
         values
@@ -156,18 +144,10 @@ impl<T: Attribute> RowClasses<T> {
         self.charge.another(bytes)
     }
 
-    /// Bytes that it holds.
-    pub(crate) fn bytes(&self) -> usize {
-        self.charge.bytes()
-    }
-
     /// Goes over the tuples of the classes from a number on.
     pub(crate) fn for_each_from(&self, first: usize, mut each: impl FnMut(&[Fingerprint])) {
-        let mut tuples = self.tuples.lock();
+        let tuples = self.tuples.lock();
         for class in first..tuples.len() {
-            if class % TUPLES_PER_TURN == 0 {
-                MutexGuard::bump(&mut tuples);
-            }
             each(tuples.tuple(class, self.attributes.len()));
         }
     }
@@ -210,42 +190,32 @@ impl<T: Attribute> RecentRowClasses<T> {
         classes
     }
 
-    /// Builds the column of these attributes before it is needed, if the list was used before: the next subjects are
-    /// likely to be answered by it.
+    /// Builds the column of these attributes after the reply, if the list was used before: the next subjects are likely
+    /// to be answered by it.
     pub(crate) fn build_ahead(&self, attributes: &[&T], source: &impl Source<Attribute = T>) {
         let before = self.lists.load_full();
         let classes = self.get_or_make(attributes);
         if before.iter().any(|known| Arc::ptr_eq(known, &classes)) && classes.column(source).is_none() {
-            self.renumber(&classes, source);
+            self.renumber(&classes);
         }
     }
 
-    /// Classes by the same attributes, without those of no row: made now, unless another subject class had them made.
-    pub(crate) fn renumber(&self, crowded: &RowClasses<T>, source: &impl Source<Attribute = T>) -> Arc<RowClasses<T>> {
-        let attributes = crowded.attributes.as_slice();
-        let is_crowded = |classes: &&Arc<RowClasses<T>>| {
-            std::ptr::eq(Arc::as_ptr(classes), crowded)
-                || classes.attributes.as_slice() == attributes && classes.column(source).is_none()
-        };
-        let gone: Vec<_> = self.lists.load().iter().filter(is_crowded).cloned().collect();
-        let stays = |classes: &&Arc<RowClasses<T>>| !gone.iter().any(|gone| Arc::ptr_eq(gone, classes));
+    /// Classes by the same attributes, without those of no row; other subject classes share them.
+    pub(crate) fn renumber(&self, crowded: &Arc<RowClasses<T>>) -> Arc<RowClasses<T>> {
+        let stays = |classes: &&Arc<RowClasses<T>>| !Arc::ptr_eq(classes, crowded);
         self.lists.rcu(|lists| lists.iter().filter(stays).cloned().collect::<Vec<_>>());
-        self.get_or_make(&attributes.iter().collect::<Vec<_>>())
+        self.get_or_make(&crowded.attributes.as_slice().iter().collect::<Vec<_>>())
     }
 
-    /// The list that came last. The next subject is likely to be answered by it.
+    /// The list that came last, if a snapshot was numbered by it: the next subject is likely to be answered by it.
     pub(crate) fn latest(&self) -> Option<Arc<RowClasses<T>>> {
-        self.lists.load().first().cloned()
+        self.lists.load().first().filter(|classes| classes.has_column()).cloned()
     }
 
     /// Drops the lists that no class has a table by.
     pub(crate) fn drop_unused(&self) {
         let is_used = |classes: &&Arc<RowClasses<T>>| Arc::strong_count(classes) > 1;
         self.lists.rcu(|lists| lists.iter().filter(is_used).cloned().collect::<Vec<_>>());
-    }
-
-    pub(crate) fn clear(&self) {
-        self.lists.store(Arc::default());
     }
 
     /// Bytes of all that are in use, with the tables by them.

@@ -3,31 +3,30 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
-use hashbrown::{HashMap, HashSet};
 
 use crate::{
     attribute::{Attribute, AttributeList, HeapSize, Row, Scope},
-    charge::CacheCharge,
-    disabled::Disabled,
     fingerprint::Fingerprint,
     paths::Paths,
     row_classes::{RecentRowClasses, RowClassColumn, RowClasses},
     source::{MAX_WIDTH, Reader, Source},
     trie::{Answer, Conflict, Trie},
+    usage::CacheCharge,
 };
 
 /// Stands for a missing answer.
-pub(crate) const MISS: u32 = u32::MAX;
+pub const MISS: u32 = u32::MAX;
 
 /// Maximum attributes of a class. A class that would have more keeps those of the last call alone.
 const MAX_CLASS_ATTRIBUTES: usize = 16 << 10;
 
+/// Maximum steps of a class, as [`MAX_CLASS_ATTRIBUTES`]: by then most of its values are of no row any more.
+const STEPS_PER_ROW: usize = 16;
+const SLACK_STEPS: usize = 4_096;
+
 /// Maximum attributes of the snapshot on which the answers of a table depend: they are compared at each look-up, in
 /// about a microsecond each. With more the trie is walked for each row, and only those on its path are read.
 const MAX_SNAPSHOT_VALUES: usize = 64;
-
-/// Stale values are dropped once a step has more than `2 * rows + SLACK_EDGES` values.
-const SLACK_EDGES: usize = 64;
 
 /// The answers about the subjects of one class.
 #[derive(Debug)]
@@ -49,7 +48,7 @@ pub(crate) struct AnswerTable<T> {
     sources: Box<[ValueOf]>,
     /// The answer's number by row class.
     pub(crate) answers: Box<[u32]>,
-    charge: CacheCharge,
+    _charge: CacheCharge,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,21 +80,21 @@ impl<T: Attribute, A: Answer> SubjectClass<T, A> {
     }
 
     /// This class with the paths of a call.
-    pub(crate) fn with(&self, call: &Paths<T, A>, source: &impl Source<Attribute = T>) -> Result<Self, Disabled> {
+    pub(crate) fn with(&self, call: &Paths<T, A>, source: &impl Source<Attribute = T>) -> Result<Self, Conflict> {
         let Paths { subject_attributes, attributes, trie } = &self.paths;
         let is_new = |attribute: &&T| attributes.number_of(*attribute).is_none();
         let new = call.attributes.as_slice().iter().filter(is_new).count();
-        let is_full = attributes.len() + new > MAX_CLASS_ATTRIBUTES;
-        let (mut merged, mut trie) = if is_full { Default::default() } else { (attributes.clone(), trie.clone()) };
+        let is_full = attributes.len() + new > MAX_CLASS_ATTRIBUTES
+            || trie.len() + call.trie.len() > STEPS_PER_ROW * source.row_count() + SLACK_STEPS;
+        let (mut attributes, mut trie) = if is_full { Default::default() } else { (attributes.clone(), trie.clone()) };
         for (mut path, answer) in call.trie.paths() {
             for (number, _) in &mut path {
-                *number = merged.intern(call.attributes.get(*number));
+                *number = attributes.intern(call.attributes.get(*number));
             }
-            trie.insert(&path, answer.clone()).map_err(|Conflict| Disabled::NotAFunction)?;
+            trie.insert(&path, answer.clone())?;
         }
-        let trie = without_stale(trie, &merged, source);
         let subject_attributes = subject_attributes.clone();
-        Ok(Self::new(Paths { subject_attributes, attributes: merged, trie }, false))
+        Ok(Self::new(Paths { subject_attributes, attributes, trie }, false))
     }
 
     /// The row attributes that the answers depend on; `None` if these, or those of the snapshot, are too many for a
@@ -107,28 +106,21 @@ impl<T: Attribute, A: Answer> SubjectClass<T, A> {
         has_table.then_some(of_rows)
     }
 
-    /// The numbers of the answers about these rows, and whether each row has one: by row class if there is a table,
-    /// else by a walk of the trie for each row.
+    /// The numbers of the answers about these rows: by row class if there is a table, else by a walk of the trie for each
+    /// row.
     pub(crate) fn look_up(
         &self,
         recent: &RecentRowClasses<T>,
         source: &impl Source<Attribute = T>,
-        mut rows: impl ExactSizeIterator<Item = Row> + Clone,
-    ) -> (Vec<u32>, bool) {
+        rows: impl Iterator<Item = Row>,
+    ) -> Vec<u32> {
         if let Some((table, column)) = self.table(recent, source) {
-            let mut is_complete = true;
-            let answer = |row| table.answers[column.by_row[row as usize] as usize];
-            let numbers = rows.map(answer).inspect(|number| is_complete &= *number != MISS).collect();
-            return (numbers, is_complete);
+            return rows.map(|row| table.answers[column.by_row[row as usize] as usize]).collect();
         }
         let Paths { attributes, trie, .. } = &self.paths;
-        let (reader, mut numbers) = (Reader::new(source, attributes), Vec::with_capacity(rows.len()));
-        while let Some(row) = rows.next() {
-            let leaf = trie.find(|number| reader.read(source, attributes, number, row, || rows.clone()));
-            numbers.push(leaf.map_or(MISS, |leaf| leaf.answer));
-        }
-        let is_complete = !numbers.contains(&MISS);
-        (numbers, is_complete)
+        let reader = Reader::new(source, attributes);
+        let leaf = |row| trie.find(|number| reader.read(source, attributes, number, row));
+        rows.map(|row| leaf(row).map_or(MISS, |leaf| leaf.answer)).collect()
     }
 
     /// The answers by row class, and the classes of the source's rows; `None` if the answers depend on too much.
@@ -147,8 +139,7 @@ impl<T: Attribute, A: Answer> SubjectClass<T, A> {
         let column = if let Some(column) = table.row_classes.column(source) {
             column
         } else {
-            table =
-                Arc::new(AnswerTable::new(recent.renumber(&table.row_classes, source), source, &self.paths.attributes));
+            table = Arc::new(AnswerTable::new(recent.renumber(&table.row_classes), source, &self.paths.attributes));
             table.row_classes.column(source)?
         };
         if table.answers.len() < column.count {
@@ -158,24 +149,9 @@ impl<T: Attribute, A: Answer> SubjectClass<T, A> {
         Some((table, column))
     }
 
-    /// The row classes that index its table.
-    pub(crate) fn row_classes(&self) -> Option<Arc<RowClasses<T>>> {
-        self.table.load().as_ref().map(|table| Arc::clone(&table.row_classes))
-    }
-
     /// Bytes without its table.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
-    }
-
-    /// Bytes that dropping it frees, with its table and its share of the row classes.
-    pub(crate) fn weight(&self) -> usize {
-        let share = |table: &Arc<AnswerTable<T>>| {
-            // One owner is usually the list of recent ones.
-            let tables = (Arc::strong_count(&table.row_classes) - 1).max(1);
-            table.charge.bytes() + table.row_classes.bytes() / tables
-        };
-        self.bytes + self.table.load().as_ref().map_or(0, share)
     }
 }
 
@@ -193,7 +169,7 @@ impl<T: Attribute> AnswerTable<T> {
         };
         let sources = attributes.as_slice().iter().map(value_of).collect();
         let charge = row_classes.charge(0);
-        Self { row_classes, sources, answers: Box::default(), charge }
+        Self { row_classes, sources, answers: Box::default(), _charge: charge }
     }
 
     /// Whether the attributes of the snapshot still have the values that it was built with.
@@ -215,28 +191,6 @@ impl<T: Attribute> AnswerTable<T> {
         });
         let bytes = size_of::<Self>() + size_of_val(&*answers) + size_of_val(&*self.sources);
         let (row_classes, sources) = (Arc::clone(&self.row_classes), self.sources.clone());
-        Self { charge: row_classes.charge(bytes), row_classes, sources, answers: answers.into() }
+        Self { _charge: row_classes.charge(bytes), row_classes, sources, answers: answers.into() }
     }
-}
-
-/// Drops values of no row, if a step has many.
-fn without_stale<T: Attribute, A: Answer>(
-    trie: Trie<A>,
-    attributes: &AttributeList<T>,
-    source: &impl Source<Attribute = T>,
-) -> Trie<A> {
-    let wide = trie.wide_attributes(2 * source.row_count() + SLACK_EDGES);
-    if wide.is_empty() {
-        return trie;
-    }
-    let present = |number: &u32| {
-        let attribute = attributes.get(*number);
-        let values: HashSet<Fingerprint> = match attribute.scope() {
-            Scope::Row => (0..source.row_count() as Row).map(|row| source.row_fingerprint(attribute, row)).collect(),
-            Scope::Subject | Scope::Snapshot => [source.shared_fingerprint(attribute)].into(),
-        };
-        (*number, values)
-    };
-    let present: HashMap<u32, HashSet<Fingerprint>> = wide.iter().map(present).collect();
-    trie.retained(|number, value| present.get(&number).is_none_or(|values| values.contains(&value)))
 }

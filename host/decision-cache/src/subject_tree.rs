@@ -1,58 +1,60 @@
 //! The subject classes: a tree whose inner nodes are attributes of the subject.
 //!
 //! A function may read `subject.annotation(subject.label("team"))`: which attribute comes next depends on the values so
-//! far. So each node names one attribute, and each value leads to a node or a class. An edge is found by the
-//! number of its node and its value, in one of 256 maps. The maps are immutable: a writer publishes the next version,
-//! which shares those that have not changed.
+//! far. So each node names one attribute, and each value leads to a node or a class. An edge is found by the number of
+//! its node and its value.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
-use arc_swap::ArcSwapOption;
 use hashbrown::HashMap;
 
 use crate::{
-    attribute::Row,
-    clock::tick,
-    decision_tree::{DecisionTree, EdgesByNode},
-    disabled::Disabled,
-    edge::{Edge, EdgeKey, Next, Node, SubjectClassOf},
-    read_log::MAX_SUBJECT_ATTRIBUTES,
+    attribute::{HeapSize, Row},
+    fingerprint::Fingerprint,
     source::Source,
+    subject_class::SubjectClass,
     trie::Answer,
+    usage::{median, tick},
 };
 
-/// Edges are in `FANOUT` branches of `FANOUT` shards. A write copies the list of branches, and one or two branches with
-/// one shard of each: so it counts up few references, each of which may be in no cache of the processor.
-const FANOUT: usize = 1 << FANOUT_BITS;
-const FANOUT_BITS: u32 = 4;
-
-/// Maximum edges.
+/// Maximum edges; of more the older half goes.
 const MAX_EDGES: usize = 8_192;
 
 /// Stands for any row.
 const NO_ROW: Row = 0;
 
-/// Readers take the current version; there is one writer at a time.
-pub(crate) struct SubjectTree<S: Source, A>(ArcSwapOption<TreeVersion<S, A>>);
+pub(crate) type SubjectClassOf<S, A> = SubjectClass<<S as Source>::Attribute, A>;
 
-/// One version of the tree.
-struct TreeVersion<S: Source, A> {
-    root: Option<Arc<Edge<S, A>>>,
-    branches: [Arc<ShardBranch<S, A>>; FANOUT],
-    count: usize,
+/// The number of a node, and the value of its attribute.
+type EdgeKey = (u64, Fingerprint);
+
+pub(crate) struct SubjectTree<S: Source, A> {
+    root: Option<Edge<S, A>>,
+    edges: HashMap<EdgeKey, Edge<S, A>, foldhash::fast::RandomState>,
     bytes: usize,
 }
 
-type ShardBranch<S, A> = [Arc<Shard<S, A>>; FANOUT];
+/// Where a value leads.
+pub(crate) struct Edge<S: Source, A> {
+    /// `None` for the edge to the root.
+    pub(crate) value: Option<S::Value>,
+    pub(crate) next: Next<S, A>,
+    used: AtomicU64,
+}
 
-type Shard<S, A> = HashMap<EdgeKey, Arc<Edge<S, A>>, foldhash::fast::RandomState>;
+/// A node, which names the attribute that is read next, or the class at the end of a path.
+pub(crate) enum Next<S: Source, A> {
+    Node(u64, S::Attribute),
+    Class(Arc<SubjectClassOf<S, A>>),
+}
 
 /// A subject's path through the tree, as far as it is known.
-struct SubjectPath<S: Source, A> {
-    /// The last edge. `None` at the root.
-    last: Option<EdgeKey>,
-    subject_attributes: Vec<S::Attribute>,
-    class: Option<Arc<SubjectClassOf<S, A>>>,
+pub(crate) struct SubjectPath<S: Source, A> {
+    pub(crate) attributes: Vec<S::Attribute>,
+    pub(crate) class: Option<Arc<SubjectClassOf<S, A>>>,
 }
 
 // === impl SubjectTree ===
@@ -60,219 +62,122 @@ struct SubjectPath<S: Source, A> {
 impl<S: Source, A: Answer> SubjectTree<S, A> {
     /// The class of a source's subject.
     pub(crate) fn get(&self, source: &S) -> Option<Arc<SubjectClassOf<S, A>>> {
-        let version = self.0.load();
-        let version = version.as_ref()?;
+        self.walk(source, |_| {})
+    }
+
+    /// The path of a source's subject.
+    pub(crate) fn path(&self, source: &S) -> SubjectPath<S, A> {
+        let mut attributes = Vec::new();
+        let class = self.walk(source, |attribute| attributes.push(attribute.clone()));
+        SubjectPath { attributes, class }
+    }
+
+    fn walk(&self, source: &S, mut each: impl FnMut(&S::Attribute)) -> Option<Arc<SubjectClassOf<S, A>>> {
         // All edges of a path get the same time, so that they are evicted together.
         let now = tick();
-        let mut next = version.root.as_ref()?.touch(now);
+        let mut edge = self.root.as_ref()?;
         loop {
-            next = match next {
+            edge.used.store(now, Ordering::Relaxed);
+            match &edge.next {
                 Next::Class(class) => return Some(Arc::clone(class)),
-                Next::Node(node) => version.follow(&(node.number, source.shared_fingerprint(&node.attribute)), now)?,
-            };
+                Next::Node(number, attribute) => {
+                    each(attribute);
+                    edge = self.edges.get(&(*number, source.shared_fingerprint(attribute)))?;
+                }
+            }
         }
     }
 
-    /// Replaces the class of a source's subject. `change` gets the class and all attributes of the subject, the new
-    /// ones included.
+    /// Puts a class at the end of a source's path, which `new` attributes of the subject make longer.
     ///
-    /// A class that was made without one of them is dropped first: its answers may depend on the attribute's value.
-    pub(crate) fn update(
-        &self,
-        source: &S,
-        attributes: &[S::Attribute],
-        change: impl FnOnce(
-            Option<&SubjectClassOf<S, A>>,
-            Vec<S::Attribute>,
-        ) -> Result<Option<SubjectClassOf<S, A>>, Disabled>,
-    ) -> Result<(), Disabled> {
-        let mut version = self.next_version();
-        let path = version.path(source);
-        let new: Vec<_> =
-            attributes.iter().filter(|attribute| !path.subject_attributes.contains(attribute)).cloned().collect();
-        if path.subject_attributes.len() + new.len() > MAX_SUBJECT_ATTRIBUTES {
-            return Err(Disabled::TooManyReads);
-        }
-        let known = path.class.as_deref().filter(|_| new.is_empty());
-        let of_class = path.subject_attributes.iter().chain(&new).cloned().collect();
-        let Some(class) = change(known, of_class)? else { return Ok(()) };
-        // They are attributes of the subject: the row does not matter.
-        let value_of = |attribute: &S::Attribute| source.value(attribute, NO_ROW);
+    /// A class that was there without them goes: its answers may depend on their values.
+    pub(crate) fn put(&mut self, source: &S, new: Vec<S::Attribute>, class: SubjectClassOf<S, A>) {
         let mut next = Next::Class(Arc::new(class));
         for attribute in new.into_iter().rev() {
-            let node = Node { number: tick(), attribute };
-            let key = (node.number, source.shared_fingerprint(&node.attribute));
-            version.put(key, value_of(&node.attribute), next);
-            next = Next::Node(Arc::new(node));
+            let node = tick();
+            self.put_edge(source, Some((node, &attribute)), next);
+            next = Next::Node(node, attribute);
         }
-        match (path.last, path.subject_attributes.last()) {
-            (Some(key), Some(attribute)) => version.put(key, value_of(attribute), next),
-            _ => version.put_root(next),
+        let mut last = None;
+        let mut edge = self.root.as_ref();
+        while let Some(Next::Node(number, attribute)) = edge.map(|edge| &edge.next) {
+            last = Some((*number, attribute.clone()));
+            edge = self.edges.get(&(*number, source.shared_fingerprint(attribute)));
         }
-        if version.count > MAX_EDGES {
-            version.drop_before(version.median_last_use());
+        self.put_edge(source, last.as_ref().map(|(number, attribute)| (*number, attribute)), next);
+        if self.edges.len() > MAX_EDGES {
+            self.evict_older_half();
         }
-        self.0.store(Some(Arc::new(version)));
-        Ok(())
     }
 
-    /// Drops everything.
-    pub(crate) fn clear(&self) {
-        self.0.store(None);
+    /// Puts an edge from a node, or to the root.
+    fn put_edge(&mut self, source: &S, from: Option<(u64, &S::Attribute)>, next: Next<S, A>) {
+        // It is an attribute of the subject: the row does not matter.
+        let value = from.map(|(_, attribute)| source.value(attribute, NO_ROW));
+        let edge = Edge { value, next, used: AtomicU64::new(tick()) };
+        self.bytes += edge.bytes();
+        let before = match from {
+            Some((node, attribute)) => self.edges.insert((node, source.shared_fingerprint(attribute)), edge),
+            None => self.root.replace(edge),
+        };
+        self.bytes -= before.map_or(0, |before| before.bytes());
     }
 
-    /// Drops the edges that were last used before this.
-    pub(crate) fn evict_before(&self, since: u64) {
-        if self.0.load().is_none() {
-            return;
+    /// Drops the half of the edges that was not used for longest. Returns whether there were any.
+    pub(crate) fn evict_older_half(&mut self) -> bool {
+        let Some(last) = median(self.iter().map(Edge::used)) else { return false };
+        self.edges.retain(|_, edge| edge.used() > last);
+        self.root.take_if(|root| root.used() <= last);
+        self.bytes = self.iter().map(Edge::bytes).sum();
+        true
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Edge<S, A>> {
+        self.root.iter().chain(self.edges.values())
+    }
+
+    pub(crate) fn root(&self) -> Option<&Next<S, A>> {
+        self.root.as_ref().map(|root| &root.next)
+    }
+
+    /// The edges of each node, with their values.
+    pub(crate) fn edges_by_node(&self) -> HashMap<u64, Vec<(Fingerprint, &Edge<S, A>)>> {
+        let mut by_node: HashMap<u64, Vec<_>> = HashMap::new();
+        for ((node, value), edge) in &self.edges {
+            by_node.entry(*node).or_default().push((*value, edge));
         }
-        let mut version = self.next_version();
-        version.drop_before(since);
-        self.0.store(Some(Arc::new(version)));
-    }
-
-    /// When each edge was last used, and the bytes that dropping it frees.
-    pub(crate) fn last_uses(&self) -> Vec<(u64, usize)> {
-        let version = self.0.load();
-        version.iter().flat_map(|version| version.iter()).map(|edge| (edge.used(), edge.weight())).collect()
+        by_node
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.0.load().as_ref().map_or(0, |version| version.count)
+        self.edges.len()
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.0.load().as_ref().map_or(0, |version| version.bytes)
-    }
-
-    /// A copy for display. Values of rows are looked up in this source.
-    pub(crate) fn decision_tree(&self, source: &S) -> Option<DecisionTree<S, A>> {
-        let version = self.0.load_full()?;
-        let mut edges = EdgesByNode::new();
-        for ((node, value), edge) in version.shards().flat_map(|shard| shard.iter()) {
-            edges.entry(*node).or_default().push((*value, &**edge));
-        }
-        DecisionTree::of(&version.root.as_ref()?.next, &edges, source)
-    }
-
-    /// A copy of the current version, to be changed and published.
-    fn next_version(&self) -> TreeVersion<S, A> {
-        let current = self.0.load();
-        current.as_deref().map_or_else(TreeVersion::empty, Clone::clone)
+        self.bytes
     }
 }
 
 impl<S: Source, A> Default for SubjectTree<S, A> {
     fn default() -> Self {
-        Self(ArcSwapOption::empty())
+        Self { root: None, edges: HashMap::default(), bytes: 0 }
     }
 }
 
-// === impl TreeVersion ===
+// === impl Edge ===
 
-impl<S: Source, A: Answer> TreeVersion<S, A> {
-    fn empty() -> Self {
-        let shard = Arc::default();
-        let branch = Arc::new(std::array::from_fn(|_| Arc::clone(&shard)));
-        Self { root: None, branches: std::array::from_fn(|_| Arc::clone(&branch)), count: 0, bytes: 0 }
+impl<S: Source, A: Answer> Edge<S, A> {
+    /// When it was last used.
+    fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
     }
 
-    fn shards(&self) -> impl Iterator<Item = &Arc<Shard<S, A>>> {
-        self.branches.iter().flat_map(|branch| branch.iter())
+    fn bytes(&self) -> usize {
+        let value = self.value.as_ref().map_or(0, HeapSize::heap_size);
+        let next = match &self.next {
+            Next::Node(_, attribute) => attribute.heap_size(),
+            Next::Class(class) => class.bytes(),
+        };
+        size_of::<(EdgeKey, Self)>() + value + next
     }
-
-    fn iter(&self) -> impl Iterator<Item = &Arc<Edge<S, A>>> {
-        self.root.iter().chain(self.shards().flat_map(|shard| shard.values()))
-    }
-
-    #[inline]
-    fn follow(&self, key: &EdgeKey, now: u64) -> Option<&Next<S, A>> {
-        let (branch, shard) = shard_of(key);
-        self.branches[branch][shard].get(key).map(|edge| edge.touch(now))
-    }
-
-    /// The path of a source's subject.
-    fn path(&self, source: &S) -> SubjectPath<S, A> {
-        let mut path = SubjectPath { last: None, subject_attributes: Vec::new(), class: None };
-        let now = tick();
-        let mut next = self.root.as_ref().map(|root| root.touch(now));
-        while let Some(known) = next {
-            match known {
-                Next::Class(class) => {
-                    path.class = Some(Arc::clone(class));
-                    break;
-                }
-                Next::Node(node) => {
-                    let key = (node.number, source.shared_fingerprint(&node.attribute));
-                    next = self.follow(&key, now);
-                    path.last = Some(key);
-                    path.subject_attributes.push(node.attribute.clone());
-                }
-            }
-        }
-        path
-    }
-
-    fn put(&mut self, key: EdgeKey, value: S::Value, next: Next<S, A>) {
-        let edge = Arc::new(Edge::new(Some(value), next));
-        self.count_in(&edge);
-        let (branch, shard) = shard_of(&key);
-        let branch = Arc::make_mut(&mut self.branches[branch]);
-        let before = Arc::make_mut(&mut branch[shard]).insert(key, edge);
-        self.count_out(before.as_deref());
-    }
-
-    fn put_root(&mut self, next: Next<S, A>) {
-        let edge = Arc::new(Edge::new(None, next));
-        self.count_in(&edge);
-        let before = self.root.replace(edge);
-        self.count_out(before.as_deref());
-    }
-
-    /// Drops the edges that were last used before this.
-    fn drop_before(&mut self, since: u64) {
-        let is_old = |edge: &Arc<Edge<S, A>>| edge.used() < since;
-        let mut dropped: Vec<_> = self.root.take_if(|root| is_old(root)).into_iter().collect();
-        for shard in self.branches.iter_mut().flat_map(Arc::make_mut) {
-            if shard.values().any(is_old) {
-                dropped.extend(Arc::make_mut(shard).extract_if(|_, edge| is_old(edge)).map(|(_, edge)| edge));
-            }
-        }
-        for edge in &dropped {
-            self.count_out(Some(edge));
-        }
-    }
-
-    /// Half of the edges were last used before this. Dropping half at once makes it rare.
-    fn median_last_use(&self) -> u64 {
-        let mut used: Vec<u64> = self.iter().map(|edge| edge.used()).collect();
-        let middle = used.len() / 2;
-        *used.select_nth_unstable(middle).1
-    }
-
-    fn count_in(&mut self, edge: &Edge<S, A>) {
-        self.bytes += edge.bytes();
-        self.count += 1;
-    }
-
-    fn count_out(&mut self, edge: Option<&Edge<S, A>>) {
-        if let Some(edge) = edge {
-            self.bytes -= edge.bytes();
-            self.count -= 1;
-        }
-    }
-}
-
-impl<S: Source, A> Clone for TreeVersion<S, A> {
-    fn clone(&self) -> Self {
-        Self { root: self.root.clone(), branches: self.branches.clone(), count: self.count, bytes: self.bytes }
-    }
-}
-
-/// The branch of an edge, and its shard there.
-#[inline]
-fn shard_of((node, value): &EdgeKey) -> (usize, usize) {
-    let mixed = (node.rotate_left(32) ^ value.bits()).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let number = (mixed >> (u64::BITS - 2 * FANOUT_BITS)) as usize;
-    (number / FANOUT, number % FANOUT)
 }

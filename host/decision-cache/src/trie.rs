@@ -1,11 +1,8 @@
 //! The trie: which attribute is read next, where each value leads, and the answers at the ends.
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 
 use crate::{attribute::HeapSize, fingerprint::Fingerprint};
-
-/// At most this many edges are searched linearly.
-const MAX_SEARCHED_EDGES: usize = 6;
 
 /// A new answer is compared with this many of the last ones, so that equal ones are kept once.
 const LAST_ANSWERS: usize = 8;
@@ -29,15 +26,8 @@ enum Step {
     Open,
     /// The index of the answer.
     Leaf(u32),
-    /// The attribute that is read next.
-    Read(u32, StepEdges),
-}
-
-/// Where each value leads.
-#[derive(Debug, Clone)]
-enum StepEdges {
-    Few(Vec<(Fingerprint, u32)>),
-    Many(HashMap<Fingerprint, u32, foldhash::fast::RandomState>),
+    /// The attribute that is read next, and the step that each of its values leads to.
+    Read(u32, HashMap<Fingerprint, u32, foldhash::fast::RandomState>),
 }
 
 /// The reads of one evaluation: attributes with their values, in order.
@@ -68,7 +58,7 @@ impl<A> Trie<A> {
         let mut at = Self::ROOT;
         loop {
             match self.steps.get(at as usize)? {
-                Step::Read(attribute, edges) => at = edges.get(read(*attribute))?,
+                Step::Read(attribute, edges) => at = *edges.get(&read(*attribute))?,
                 Step::Leaf(answer) => return Some(Leaf { step: at, answer: *answer }),
                 Step::Open => return None,
             }
@@ -97,9 +87,9 @@ impl<A> Trie<A> {
             Step::Read(attribute, edges) => {
                 let mut branches = Vec::with_capacity(edges.len());
                 // The read log bounds how long a path is, and so how deep this goes.
-                edges.for_each(|value, next| {
-                    branches.extend(self.fold(next, answer, read).map(|tree| (value, tree)));
-                });
+                for (value, next) in edges {
+                    branches.extend(self.fold(*next, answer, read).map(|tree| (*value, tree)));
+                }
                 Some(read(*attribute, branches))
             }
         }
@@ -113,28 +103,23 @@ impl<A> Trie<A> {
             match &self.steps[at as usize] {
                 Step::Open => {}
                 Step::Leaf(answer) => paths.push((path, &self.answers[*answer as usize])),
-                Step::Read(attribute, edges) => edges.for_each(|value, next| {
-                    let mut longer = path.clone();
-                    longer.push((*attribute, value));
-                    open.push((next, longer));
-                }),
+                Step::Read(attribute, edges) => open.extend(edges.iter().map(|(value, next)| {
+                    let step = [(*attribute, *value)];
+                    (*next, [path.as_slice(), &step].concat())
+                })),
             }
         }
         paths
     }
 
-    /// The attributes that some step has more than this many values of.
-    pub(crate) fn wide_attributes(&self, max_edges: usize) -> HashSet<u32> {
-        let wide = |step: &Step| match step {
-            Step::Read(attribute, edges) if edges.len() > max_edges => Some(*attribute),
-            _ => None,
-        };
-        self.steps.iter().filter_map(wide).collect()
+    /// The number of steps on all paths together.
+    pub(crate) fn len(&self) -> usize {
+        self.steps.len()
     }
 
     /// Bytes that it holds, without those that each answer holds.
     pub(crate) fn bytes(&self) -> usize {
-        let edges = |step: &Step| if let Step::Read(_, edges) = step { edges.bytes() } else { 0 };
+        let edges = |step: &Step| if let Step::Read(_, edges) = step { edges.allocation_size() } else { 0 };
         self.steps.capacity() * size_of::<Step>()
             + self.steps.iter().map(edges).sum::<usize>()
             + self.answers.capacity() * size_of::<A>()
@@ -167,16 +152,15 @@ impl<A: Clone + PartialEq> Trie<A> {
         let new = self.steps.len() as u32;
         let step = &mut self.steps[at as usize];
         if let Step::Open = step {
-            *step = Step::Read(attribute, StepEdges::Few(Vec::new()));
+            *step = Step::Read(attribute, HashMap::default());
         }
         match step {
             Step::Read(known, edges) if *known == attribute => {
-                if let Some(next) = edges.get(value) {
-                    return Ok(next);
+                let next = *edges.entry(value).or_insert(new);
+                if next == new {
+                    self.steps.push(Step::Open);
                 }
-                edges.insert(value, new);
-                self.steps.push(Step::Open);
-                Ok(new)
+                Ok(next)
             }
             _ => Err(Conflict),
         }
@@ -191,67 +175,10 @@ impl<A: Clone + PartialEq> Trie<A> {
         self.answers.push(answer);
         self.answers.len() as u32 - 1
     }
-
-    /// The paths whose values are all kept.
-    pub(crate) fn retained(&self, keep: impl Fn(u32, Fingerprint) -> bool) -> Self {
-        let mut kept = Self::default();
-        for (path, answer) in self.paths() {
-            if path.iter().all(|(attribute, value)| keep(*attribute, *value)) {
-                // The paths of a trie do not contradict each other.
-                let _ = kept.insert(&path, answer.clone());
-            }
-        }
-        kept
-    }
 }
 
 impl<A> Default for Trie<A> {
     fn default() -> Self {
         Self { steps: Vec::new(), answers: Vec::new() }
-    }
-}
-
-// === impl StepEdges ===
-
-impl StepEdges {
-    #[inline]
-    fn get(&self, value: Fingerprint) -> Option<u32> {
-        match self {
-            Self::Few(edges) => edges.iter().find(|(edge, _)| *edge == value).map(|(_, next)| *next),
-            Self::Many(edges) => edges.get(&value).copied(),
-        }
-    }
-
-    fn insert(&mut self, value: Fingerprint, next: u32) {
-        match self {
-            Self::Few(edges) if edges.len() < MAX_SEARCHED_EDGES => edges.push((value, next)),
-            Self::Few(edges) => {
-                *self = Self::Many(edges.drain(..).chain([(value, next)]).collect());
-            }
-            Self::Many(edges) => {
-                edges.insert(value, next);
-            }
-        }
-    }
-
-    fn len(&self) -> usize {
-        match self {
-            Self::Few(edges) => edges.len(),
-            Self::Many(edges) => edges.len(),
-        }
-    }
-
-    fn for_each(&self, mut each: impl FnMut(Fingerprint, u32)) {
-        match self {
-            Self::Few(edges) => edges.iter().for_each(|(value, next)| each(*value, *next)),
-            Self::Many(edges) => edges.iter().for_each(|(value, next)| each(*value, *next)),
-        }
-    }
-
-    fn bytes(&self) -> usize {
-        match self {
-            Self::Few(edges) => edges.capacity() * size_of::<(Fingerprint, u32)>(),
-            Self::Many(edges) => edges.allocation_size(),
-        }
     }
 }

@@ -367,7 +367,7 @@ fn a_witness_has_the_values_that_an_answer_follows_from() {
     assert_eq!((evaluated, of_new.len()), (3, 3));
     let (_, evaluated, witnesses) = ask_with_witnesses(&cache, &world, &rows, By::RowClass, function).unwrap();
     assert_eq!((evaluated, &witnesses), (0, &of_new), "evaluated or cached, an answer follows from the same");
-    assert_eq!(cache.lookup_by_row_class(&world).unwrap().witnesses(&world, &rows), witnesses);
+    assert_eq!(cache.lookup_by_row_class(&world).unwrap().answers().witnesses(&world, &rows), witnesses);
     let shown = |at: usize| {
         let witness = &witnesses[at];
         let values = witness.path.iter().map(|(of, _)| (of.clone(), world.number(of, witness.row)));

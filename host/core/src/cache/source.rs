@@ -5,24 +5,16 @@ use std::hash::Hash;
 use plimsoll_decision_cache::{Fingerprint, Row, Source};
 
 use super::attribute::{Attribute, AttributeOf, Columns};
-use crate::{
-    Blocking, Entries, Grouping, ImageName, NodeRead, PlacedRead, Read, Shown, Value, View, read::ReadAttribute,
-    stamp::stamp,
-};
+use crate::{Grouping, ImageName, Read, Shown, Value, View, read::ReadAttribute, stamp::stamp};
 
 /// A view of all nodes of the cluster: its rows are the slots.
 #[derive(Debug, Clone)]
-pub(crate) struct ViewSource(View, Blocking);
+pub(crate) struct ViewSource(View);
 
 impl ViewSource {
     /// The pod and the time of a view, and all of its cluster.
     pub(crate) fn of(view: &View) -> Self {
-        Self(view.of_all_slots(), Blocking::default())
-    }
-
-    /// The same; work that may block is run in this way.
-    pub(crate) fn with_blocking(self, blocking: Blocking) -> Self {
-        Self(self.0, blocking)
+        Self(view.of_all_slots())
     }
 }
 
@@ -53,14 +45,6 @@ impl Source for ViewSource {
 
     fn value(&self, attribute: &Attribute, row: Row) -> Shown {
         attribute.shown(&self.0, row)
-    }
-
-    fn prefetch(&self, attribute: &Attribute, rows: &[Row]) {
-        attribute.prefetch(&self.0, rows);
-    }
-
-    fn run_long<R>(&self, work: impl FnOnce() -> R) -> R {
-        self.1.run(work)
     }
 }
 
@@ -96,27 +80,6 @@ impl Attribute {
         self.read(0).is_some_and(|read| view.needs_walk(&read))
     }
 
-    /// Fetches the records that it is read of into the processor's caches, of all these nodes at once.
-    fn prefetch(&self, view: &View, rows: &[u32]) {
-        let AttributeOf::Read(read) = &self.of else { return };
-        let nodes = || view.records(rows).map(|slot| &slot.node);
-        let pods = || view.records(rows).filter_map(|slot| slot.placed.as_ref()).flat_map(|placed| placed.pods());
-        match read {
-            ReadAttribute::Node(NodeRead::Label(key)) => prefetch_value(|| nodes().map(|node| node.labels()), key),
-            ReadAttribute::Node(NodeRead::Annotation(key)) => {
-                prefetch_value(|| nodes().map(|node| node.annotations()), key);
-            }
-            ReadAttribute::Node(NodeRead::Allocatable(_)) => nodes().for_each(|node| node.allocatable().fetch()),
-            ReadAttribute::PlacedCountLabelled { key, .. } | ReadAttribute::EachPlaced(PlacedRead::Label(key)) => {
-                prefetch_value(|| pods().map(|pod| pod.labels()), key);
-            }
-            ReadAttribute::EachPlaced(PlacedRead::Annotation(key)) => {
-                prefetch_value(|| pods().map(|pod| pod.annotations()), key);
-            }
-            _ => {}
-        }
-    }
-
     /// The answer of a view, for people and programs.
     fn shown(&self, view: &View, node: u32) -> Shown {
         let shown = |value: Value<'_>| Shown::of(&value, Shown::SHORT);
@@ -125,12 +88,6 @@ impl Attribute {
         }
         self.read(node).and_then(|read| view.answer(read).ok().map(shown)).unwrap_or(Shown::Absent)
     }
-}
-
-/// Fetches the value of a key in each of these maps: first the indices of all, then the text that each points at.
-fn prefetch_value<'v, E: Iterator<Item = &'v Entries>>(entries: impl Fn() -> E, key: &str) {
-    entries().for_each(Entries::fetch);
-    entries().for_each(|entries| entries.fetch_text(key));
 }
 
 /// The fingerprint of a value.
@@ -162,9 +119,7 @@ fn fingerprint_of_all<'v>(values: impl Iterator<Item = Value<'v>>) -> Fingerprin
 /// The fingerprint of a read for each node of the view, answered by its column; none for a read that is not of a node.
 pub(crate) fn fingerprints_of_nodes(view: &View, read: Read<'_>) -> Option<Vec<Fingerprint>> {
     let attribute = Attribute::of_node(read)?;
-    let source = ViewSource::of(view);
-    let column = plimsoll_decision_cache::ColumnReader::new(&source, &attribute);
-    Some(column.read_all(view.slots()))
+    Some(plimsoll_decision_cache::fingerprints(&ViewSource::of(view), &attribute, view.slots()))
 }
 
 #[cfg(test)]
@@ -176,7 +131,7 @@ mod tests {
     use super::*;
     use crate::{
         Cluster, Node, NodeRead, Pod, PodRead, Taint,
-        cache::{AnswerCache, Evaluated, Evaluation, Recording},
+        cache::{AnswerCache, Evaluation, Recording},
     };
 
     #[test]
@@ -198,8 +153,7 @@ mod tests {
             evaluation.record_answer(u32::from(team == zone));
         }
         let source = ViewSource::of(&view);
-        let Evaluated::ByRow(answers) = evaluation.finish().0 else { panic!("rows were looked up one by one") };
-        let witnesses = answers.witnesses(&source, view.slots());
+        let witnesses = evaluation.finish().answers.witnesses(&source, view.slots());
         let shown = |witness: &Witness<Attribute, u32>| {
             let value = |of: &Attribute| format!("{of} = {}", source.value(of, witness.row));
             witness.path.iter().map(|(of, _)| value(of)).collect::<Vec<_>>().join(", ")

@@ -5,7 +5,7 @@ mod asking;
 use std::{cell::RefCell, sync::Arc};
 
 use self::asking::{Answer, Asking, ask_bind};
-use super::{BindOutcome, Caller, DecideError, Unbound, chain::reason_text, unbound::MAX_ASKS};
+use super::{BindOutcome, Caller, DecideError, Unbound, filter::reason_text, unbound::MAX_ASKS};
 use crate::{
     Additions, BindError, BindQuery, Binder, Binding, Cluster, Group, Mode, NotBound, NotReserved, Pod, Reservation,
     Verb, View,
@@ -212,7 +212,7 @@ impl Unbound {
 /// Asks the matching policies in shadow mode; only the observer hears them.
 pub(crate) fn shadow_bind(caller: &Caller, group: &Group, view: &View) {
     for member in group.answering(Mode::Shadow, Verb::Bind, view.pod()) {
-        drop(caller.call(member, Verb::Bind, view.clone(), |ask, nodes| ask_bind(member, ask, nodes)));
+        drop(caller.ask(member, Verb::Bind, view.clone(), |ask, nodes| ask_bind(member, ask, nodes)));
     }
 }
 

@@ -102,10 +102,10 @@ impl Caller {
         self.deadline.saturating_duration_since(self.clock.now())
     }
 
-    /// Asks a policy about each of the view's nodes or candidates.
+    /// Asks a policy about each of the view's nodes or candidates, whatever its cache knows.
     ///
     /// Every answer is within the contract, and there is one for each; anything else is a fault.
-    pub(super) fn call<A: VerbAnswer>(
+    pub(super) fn ask<A: VerbAnswer>(
         &self,
         member: &Member,
         verb: Verb,
@@ -118,7 +118,7 @@ impl Caller {
         let view = Arc::new(member.view_of(view));
         let pod = Arc::clone(view.shared_pod());
         let guest_began = self.now();
-        let result = self.bounded(member, verb, view, guest_began, |question| ask_guest(question, &nodes));
+        let result = self.call_guest(member, verb, view, guest_began, |question| ask_guest(question, &nodes));
         let result = result.and_then(|answers| check(&answers, asked).map(|()| answers));
         let rejected = |answers: &Vec<A>| answers.iter().filter(|answer| answer.rejects()).count();
         let counts = result.as_ref().map(|answers| (asked, rejected(answers), asked));
@@ -174,17 +174,6 @@ impl Caller {
         self.observer.called(member, verb, Outcome::Answered { asked, rejected, evaluated: 0 }, took);
     }
 
-    /// As [`Caller::call`]; `None` if the policy's `onError` leaves it out of the decision.
-    pub(super) fn call_or_skip<A: VerbAnswer>(
-        &self,
-        member: &Member,
-        verb: Verb,
-        view: View,
-        ask_guest: impl FnOnce(&Ask, &[u32]) -> Result<Vec<A>, Fault>,
-    ) -> Result<Option<Vec<A>>, DecideError> {
-        or_skip(member, verb, self.call(member, verb, view, ask_guest))
-    }
-
     /// Whether a fault counts for the policy's circuit: not if others had left it no room, or less than half of its
     /// time.
     fn is_to_blame(&self, member: &Member, fault: &Fault, guest_began: Instant) -> bool {
@@ -196,8 +185,8 @@ impl Caller {
         }
     }
 
-    /// Asks, unless the circuit is open or the request's time is over; the guest's own time begins no earlier.
-    pub(super) fn bounded<A>(
+    /// Calls a guest, unless the circuit is open or the request's time is over; the guest's own time begins no earlier.
+    pub(super) fn call_guest<A>(
         &self,
         member: &Member,
         verb: Verb,

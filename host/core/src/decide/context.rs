@@ -124,11 +124,6 @@ impl RequestContext {
         self.request_indices.as_ref().map_or(node, |indices| indices[node as usize])
     }
 
-    /// The index in the request of each node of the set; `None` where it is the same.
-    pub(super) fn request_indices(&self) -> Option<&[u32]> {
-        self.request_indices.as_deref()
-    }
-
     /// The values of the nodes of the set, in the order of the request; 0 for nodes that are not known.
     pub(super) fn by_request(&self, by_node: Vec<u32>) -> Vec<u32> {
         let Some(indices) = &self.request_indices else { return by_node };

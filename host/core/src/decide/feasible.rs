@@ -1,214 +1,133 @@
-//! The feasible nodes, which no policy has rejected yet: by combined class as long as all answers follow from classes,
-//! else one by one.
+//! The nodes that no policy has rejected yet, in groups that no policy so far tells apart.
 
-use std::{borrow::Cow, sync::Arc};
+use std::sync::Arc;
 
 use plimsoll_decision_cache::CombinedClasses;
 
-use crate::{
-    Blocking, Fault, FaultKind, Member, View,
-    answer::VerbAnswer,
-    cache::{CachedAnswer, Evaluated, RecentCombined, RowAnswers, RowClassAnswers, ViewSource},
-};
+use super::lookup::PolicyAnswers;
+use crate::{Fault, FaultKind, View, cache::CachedAnswer};
 
-/// The nodes of a view that no policy has rejected yet.
-pub(super) enum FeasibleNodes {
-    /// All nodes of each combined class that is feasible.
-    ByClass(FeasibleClasses),
-    /// Indices of nodes.
-    ByNode(Vec<u32>),
-}
-
-/// The number of feasible nodes in each combined class: all that the view has of it, or none.
-pub(super) struct FeasibleClasses {
-    combined: Arc<CombinedClasses>,
+/// The nodes of a view in groups, each with a value: the combined classes of all policies, as long as all answers follow
+/// from classes, else each node by itself.
+pub(super) struct FeasibleNodes<V> {
+    /// The classes that the groups are; none if each node is a group.
+    classes: Option<Arc<CombinedClasses>>,
+    /// The number of feasible nodes in each group: all that the view has of it, or none.
     node_counts: Vec<u32>,
-}
-
-/// A policy, and the answers that its cache has by class.
-pub(super) struct PolicyLookup<'g, A> {
-    pub(super) member: &'g Arc<Member>,
-    pub(super) cached: Option<CachedByClass<A>>,
-}
-
-/// Answers by class of nodes.
-pub(super) struct CachedByClass<A> {
-    /// The column of these classes among those that are combined.
-    pub(super) column: usize,
-    pub(super) answers: RowClassAnswers<A>,
-}
-
-/// The answers of a policy about the feasible nodes.
-pub(super) enum PolicyAnswers<A> {
-    ByClass(CachedByClass<A>),
-    /// One for each feasible node.
-    ByNode(RowAnswers<A>),
-}
-
-// === impl PolicyLookup ===
-
-impl<'g, A: CachedAnswer> PolicyLookup<'g, A> {
-    /// Looks up the answers of all these policies about the nodes of a view.
-    pub(super) fn of_all(
-        blocking: Blocking,
-        members: impl Iterator<Item = &'g Arc<Member>>,
-        recent: &RecentCombined,
-        all: &View,
-    ) -> (Vec<Self>, FeasibleNodes) {
-        let source = ViewSource::of(all).with_blocking(blocking);
-        let mut columns = 0;
-        let mut cached = |member: &Member| {
-            let answers = A::cache(&member.cache).lookup_by_row_class(&source)?;
-            columns += 1;
-            Some(CachedByClass { column: columns - 1, answers })
-        };
-        let lookups: Vec<Self> = members.map(|member| Self { member, cached: cached(member) }).collect();
-        let by_class: Vec<_> = lookups.iter().filter_map(|lookup| Some(&lookup.cached.as_ref()?.answers)).collect();
-        let feasible = match recent.get(&by_class) {
-            Some(combined) => FeasibleNodes::ByClass(FeasibleClasses::of(combined, all)),
-            None => FeasibleNodes::all(all),
-        };
-        (lookups, feasible)
-    }
-}
-
-// === impl PolicyAnswers ===
-
-impl<A: CachedAnswer> PolicyAnswers<A> {
-    /// The answers of an evaluation, and the number of nodes that they reject. An evaluation by class is by this column
-    /// of these classes.
-    ///
-    /// # Errors
-    /// [`uncovered`].
-    pub(super) fn of(
-        evaluated: Evaluated<A>,
-        classes: Option<(usize, &FeasibleClasses)>,
-    ) -> Result<(Self, usize), Fault> {
-        match (evaluated, classes) {
-            (Evaluated::ByRow(answers), _) => {
-                let rejected = answers.count(VerbAnswer::rejects);
-                Ok((Self::ByNode(answers), rejected))
-            }
-            (Evaluated::ByRowClass(answers), Some((column, classes))) => {
-                let answers = CachedByClass { column, answers };
-                let rejected = classes.rejected(&answers).ok_or_else(uncovered)?;
-                Ok((Self::ByClass(answers), rejected))
-            }
-            (Evaluated::ByRowClass(_), None) => Err(uncovered()),
-        }
-    }
+    /// The value of each group, of rejected ones too.
+    values: Vec<V>,
 }
 
 // === impl FeasibleNodes ===
 
-impl FeasibleNodes {
-    /// All nodes of a view, one by one.
-    pub(super) fn all(all: &View) -> Self {
-        Self::ByNode((0..all.node_count() as u32).collect())
+impl<V: Copy + Default> FeasibleNodes<V> {
+    /// All nodes of a view, by these classes or one by one.
+    pub(super) fn all(classes: Option<Arc<CombinedClasses>>, all: &View) -> Self {
+        let node_counts = match &classes {
+            None => vec![1; all.node_count()],
+            Some(classes) => {
+                let mut counts = vec![0_u32; classes.count()];
+                all.slots().iter().for_each(|slot| counts[classes.by_row()[*slot as usize] as usize] += 1);
+                counts
+            }
+        };
+        Self { classes, values: vec![V::default(); node_counts.len()], node_counts }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        match self {
-            Self::ByClass(classes) => classes.present().next().is_none(),
-            Self::ByNode(nodes) => nodes.is_empty(),
-        }
+    /// Some nodes of a view, one by one.
+    pub(super) fn some(nodes: &[u32], all: &View) -> Self {
+        let mut node_counts = vec![0; all.node_count()];
+        nodes.iter().for_each(|node| node_counts[*node as usize] = 1);
+        Self { classes: None, values: vec![V::default(); node_counts.len()], node_counts }
     }
 
-    /// The number of nodes.
-    pub(super) fn node_count(&self) -> usize {
-        match self {
-            Self::ByClass(classes) => classes.node_count(),
-            Self::ByNode(nodes) => nodes.len(),
-        }
+    /// The classes that the groups are; none if each node is a group.
+    pub(super) fn classes(&self) -> Option<&CombinedClasses> {
+        self.classes.as_deref()
     }
 
-    /// The indices of the nodes in the view.
-    pub(super) fn nodes(&self, all: &View) -> Cow<'_, [u32]> {
-        match self {
-            Self::ByClass(classes) => classes.nodes(all).map(|(node, _)| node).collect(),
-            Self::ByNode(nodes) => nodes.into(),
-        }
-    }
-}
-
-// === impl FeasibleClasses ===
-
-impl FeasibleClasses {
-    pub(super) fn of(combined: Arc<CombinedClasses>, all: &View) -> Self {
-        let mut node_counts = vec![0_u32; combined.count()];
-        let (by_slot, counts) = (combined.by_row(), node_counts.as_mut_slice());
-        for slot in all.slots().iter() {
-            counts[by_slot[*slot as usize] as usize] += 1;
-        }
-        Self { combined, node_counts }
-    }
-
-    /// The number of combined classes, of no node included.
-    pub(super) fn class_count(&self) -> usize {
-        self.node_counts.len()
-    }
-
-    /// The combined classes whose nodes are feasible, and the number of nodes of each.
+    /// The groups with feasible nodes, and the number of these.
     pub(super) fn present(&self) -> impl Iterator<Item = (usize, usize)> {
-        let counts = self.node_counts.iter().enumerate();
-        counts.filter(|(_, nodes)| **nodes > 0).map(|(class, nodes)| (class, *nodes as usize))
+        let groups = self.node_counts.iter().map(|nodes| *nodes as usize).enumerate();
+        groups.filter(|(_, nodes)| *nodes > 0)
     }
 
     /// The number of feasible nodes.
     pub(super) fn node_count(&self) -> usize {
-        self.node_counts.iter().map(|nodes| *nodes as usize).sum()
+        self.present().map(|(_, nodes)| nodes).sum()
     }
 
-    /// The class by the policy with this column that a combined class stands for.
-    pub(super) fn node_class(&self, class: usize, column: usize) -> u32 {
-        self.combined.row_classes(class)[column]
+    pub(super) fn is_empty(&self) -> bool {
+        self.present().next().is_none()
     }
 
-    /// The combined class of the node at each slot.
-    pub(super) fn by_slot(&self) -> &[u32] {
-        self.combined.by_row()
-    }
-
-    /// Drops a class, whose nodes were rejected.
-    pub(super) fn reject(&mut self, class: usize) {
-        self.node_counts[class] = 0;
-    }
-
-    /// Each feasible class, its number of nodes, and the answer about it.
-    pub(super) fn answers<'c, A: CachedAnswer>(
-        &'c self,
-        CachedByClass { column, answers }: &'c CachedByClass<A>,
-    ) -> impl Iterator<Item = (usize, usize, Option<&'c A>)> {
-        let answer = move |class| answers.answer(answers.number_of(self.node_class(class, *column))?);
-        self.present().map(move |(class, nodes)| (class, nodes, answer(class)))
-    }
-
-    /// The number of nodes that these answers reject; `None` if one answer is not known.
-    pub(super) fn rejected<A: CachedAnswer>(&self, answers: &CachedByClass<A>) -> Option<usize> {
-        let mut rejected = 0;
-        for (_, nodes, answer) in self.answers(answers) {
-            rejected += if answer?.rejects() { nodes } else { 0 };
+    /// The feasible nodes, by their index in the view, each with its group.
+    pub(super) fn nodes(&self, all: &View) -> Vec<(u32, usize)> {
+        let is_feasible = |(_, group): &(u32, usize)| self.node_counts[*group] > 0;
+        match &self.classes {
+            None => (0..).zip(0..self.node_counts.len()).filter(is_feasible).collect(),
+            Some(classes) => {
+                let group = |slot: &u32| classes.by_row()[*slot as usize] as usize;
+                (0..).zip(all.slots().iter().map(group)).filter(is_feasible).collect()
+            }
         }
-        Some(rejected)
     }
 
-    /// The feasible nodes, with their slots, ascending.
-    pub(super) fn nodes(&self, all: &View) -> impl Iterator<Item = (u32, u32)> {
-        let is_feasible = |(_, slot): &(usize, &u32)| self.node_counts[self.combined.of_row(**slot)] > 0;
-        all.slots().iter().enumerate().filter(is_feasible).map(|(node, slot)| (node as u32, *slot))
+    /// Each node becomes a group by itself.
+    pub(super) fn split(&mut self, all: &View) {
+        let is_feasible: Vec<u32> = self.node_counts.iter().map(|nodes| u32::from(*nodes > 0)).collect();
+        let (node_counts, values) = (self.by_node(all, &is_feasible), self.by_node(all, &self.values));
+        (self.classes, self.node_counts, self.values) = (None, node_counts, values);
+    }
+
+    /// Changes the value of each group by the number of the policy's answer about it. A group for which `change` returns
+    /// false is rejected.
+    ///
+    /// # Errors
+    /// If there is no answer about a group: plimsoll is at fault, and the decision fails, since a node without an answer
+    /// must not pass a filter.
+    pub(super) fn apply<A: CachedAnswer>(
+        &mut self,
+        answers: &PolicyAnswers<A>,
+        all: &View,
+        mut change: impl FnMut(&mut V, usize) -> bool,
+    ) -> Result<(), Fault> {
+        if !answers.is_by_class && self.classes.is_some() {
+            self.split(all);
+        }
+        let mut numbers = answers.numbers.iter().map(|number| *number as usize);
+        let groups = self.node_counts.iter_mut().zip(&mut self.values).filter(|(nodes, _)| **nodes > 0);
+        for (nodes, value) in groups {
+            let number = numbers.next().filter(|number| *number < answers.distinct()).ok_or_else(uncovered)?;
+            if !change(value, number) {
+                *nodes = 0;
+            }
+        }
+        numbers.next().map_or(Ok(()), |_| Err(uncovered()))
+    }
+
+    /// The value of each group.
+    pub(super) fn values(&self) -> &[V] {
+        &self.values
+    }
+
+    /// The value of each group, to be changed.
+    pub(super) fn values_mut(&mut self) -> &mut [V] {
+        &mut self.values
+    }
+
+    /// For each node of the view what there is for its group.
+    pub(super) fn by_node<T: Copy>(&self, all: &View, by_group: &[T]) -> Vec<T> {
+        match &self.classes {
+            None => by_group.to_vec(),
+            Some(classes) => {
+                let by_row = classes.by_row();
+                all.slots().iter().map(|slot| by_group[by_row[*slot as usize] as usize]).collect()
+            }
+        }
     }
 }
 
-/// Checks that there is an answer for each of these nodes, which are feasible one by one.
-///
-/// # Errors
-/// [`uncovered`].
-pub(super) fn check_covered<A: CachedAnswer>(answers: &RowAnswers<A>, nodes: usize) -> Result<(), Fault> {
-    if answers.is_complete() && answers.numbers().len() == nodes { Ok(()) } else { Err(uncovered()) }
-}
-
-/// The answers of a call must cover every feasible node, by class or one by one. If they do not, plimsoll is at fault,
-/// and the decision fails: a node without an answer must not pass a filter.
-pub(super) fn uncovered() -> Fault {
+fn uncovered() -> Fault {
     Fault::new(FaultKind::Host, "a feasible node was left without an answer, by a bug of plimsoll")
 }

@@ -1,24 +1,242 @@
-//! Cached answers: a policy is called about the misses, and now and then about a hit.
+//! The answers of a policy about the feasible nodes: what its cache knows, and a call about the rest.
 
 use std::{sync::Arc, time::Instant};
 
+use plimsoll_decision_cache::{Evaluated, MISS};
+
+use super::{Caller, feasible::FeasibleNodes};
 use crate::{
     Fault, FaultKind, Member, NodeSource, Verb, View,
     answer::{DistinctReasons, VerbAnswer},
-    cache::{CachedAnswer, Evaluation, Recording, RowAnswers, Update, ViewSource},
+    cache::{Answers, CachedAnswer, Evaluation, RecentCombined, Recording, RowClassAnswers, ViewSource},
     policy::NodeList,
 };
 
-use super::{
-    Caller,
-    feasible::{CachedByClass, FeasibleClasses, FeasibleNodes, PolicyAnswers},
-};
+/// A policy, and the answers that its cache has by class of nodes.
+pub(super) struct PolicyLookup<'g, A> {
+    pub(super) member: &'g Arc<Member>,
+    pub(super) by_class: Option<ByClass<A>>,
+}
+
+/// Answers by class of nodes.
+pub(super) struct ByClass<A> {
+    /// The column of these classes among those that are combined.
+    column: usize,
+    answers: RowClassAnswers<A>,
+}
+
+/// The answers of a policy about the feasible nodes.
+pub(super) struct PolicyAnswers<A> {
+    pub(super) answers: Answers<A>,
+    /// The number of the answer about each group with feasible nodes, or about each feasible node, in their order.
+    pub(super) numbers: Vec<u32>,
+    /// Whether the numbers are of groups.
+    pub(super) is_by_class: bool,
+    distinct: usize,
+}
+
+/// The nodes that a policy has to be asked about.
+struct Misses<A: CachedAnswer> {
+    view: View,
+    evaluation: Evaluation<A>,
+    /// The groups of nodes that have one answer each; none if each node has its own.
+    groups: Option<Groups>,
+}
+
+/// Groups of nodes in their order.
+struct Groups {
+    /// The numbers of the cached answers; [`MISS`] where there is none.
+    numbers: Vec<u32>,
+    /// The position of a node that stands for the others.
+    representatives: Vec<u32>,
+}
 
 /// An evaluation that ends at the first answer that breaks the contract.
 struct CheckedSource<'e, A: CachedAnswer> {
     evaluation: &'e mut Evaluation<A>,
     reasons: DistinctReasons,
     breach: Option<String>,
+}
+
+// === impl PolicyLookup ===
+
+impl<'g, A: CachedAnswer> PolicyLookup<'g, A> {
+    /// Looks up the answers of all these policies about the nodes of a view.
+    pub(super) fn of_all<V: Copy + Default>(
+        members: impl Iterator<Item = &'g Arc<Member>>,
+        recent: &RecentCombined,
+        all: &View,
+    ) -> (Vec<Self>, FeasibleNodes<V>) {
+        let source = ViewSource::of(all);
+        let mut columns = 0;
+        let mut by_class = |member: &Member| {
+            let answers = A::cache(&member.cache).lookup_by_row_class(&source)?;
+            columns += 1;
+            Some(ByClass { column: columns - 1, answers })
+        };
+        let lookups: Vec<Self> = members.map(|member| Self { member, by_class: by_class(member) }).collect();
+        let of_classes: Vec<_> = lookups.iter().filter_map(|lookup| Some(&lookup.by_class.as_ref()?.answers)).collect();
+        let classes = recent.get(&of_classes);
+        (lookups, FeasibleNodes::all(classes, all))
+    }
+}
+
+// === impl PolicyAnswers ===
+
+impl<A: CachedAnswer> PolicyAnswers<A> {
+    pub(super) fn new(answers: Answers<A>, numbers: Vec<u32>, is_by_class: bool) -> Self {
+        let distinct = answers.iter().count();
+        Self { answers, numbers, is_by_class, distinct }
+    }
+
+    /// One answer for each feasible node.
+    pub(super) fn plain(answers: Vec<A>) -> Self {
+        let numbers = (0..answers.len() as u32).collect();
+        Self::new(Answers::plain(answers), numbers, false)
+    }
+
+    /// All numbers are less than this.
+    pub(super) fn distinct(&self) -> usize {
+        self.distinct
+    }
+
+    /// The number of these feasible nodes that the answers reject.
+    fn rejected<V: Copy + Default>(&self, nodes: &FeasibleNodes<V>) -> usize {
+        let rejects: Vec<bool> = self.answers.iter().map(VerbAnswer::rejects).collect();
+        if !rejects.contains(&true) {
+            return 0;
+        }
+        let is_rejected = |number: &u32| rejects.get(*number as usize).copied().unwrap_or_default();
+        if !self.is_by_class {
+            return self.numbers.iter().filter(|number| is_rejected(number)).count();
+        }
+        let groups = self.numbers.iter().zip(nodes.present());
+        groups.filter(|(number, _)| is_rejected(number)).map(|(_, (_, nodes))| nodes).sum()
+    }
+}
+
+// === impl Caller ===
+
+impl Caller {
+    /// The answers of a policy about the feasible nodes of the view `all`. It is called about those that its cache does
+    /// not know, and sees only the feasible nodes.
+    pub(super) fn answers<A: CachedAnswer, V: Copy + Default>(
+        &self,
+        member: &Arc<Member>,
+        verb: Verb,
+        all: &View,
+        nodes: &FeasibleNodes<V>,
+        by_class: Option<ByClass<A>>,
+    ) -> Result<PolicyAnswers<A>, Fault> {
+        let (began, source) = (self.now(), ViewSource::of(all));
+        let cached = |answers, numbers, is_by_class| {
+            let answers = PolicyAnswers::new(answers, numbers, is_by_class);
+            self.report_cached(member, verb, (nodes.node_count(), answers.rejected(nodes)), began);
+            Ok(answers)
+        };
+        let slot = |(node, _): &(u32, usize)| all.slots()[*node as usize];
+        let Some((ByClass { column, answers }, classes)) = by_class.zip(nodes.classes()) else {
+            let feasible = nodes.nodes(all);
+            let lookup = A::cache(&member.cache).lookup(&source, feasible.iter().map(slot));
+            let view = all.of_some(feasible.iter().map(slot), feasible.len());
+            if !lookup.is_cacheable() {
+                let ask_guest = |ask: &_, nodes: &[u32]| {
+                    NodeList::collect(nodes, |nodes| A::ask(member.policy.as_ref(), ask, nodes))
+                };
+                return Ok(PolicyAnswers::plain(self.ask(member, verb, view, ask_guest)?));
+            }
+            if lookup.is_complete() {
+                let (answers, numbers) = lookup.into_answers();
+                return cached(answers, numbers, false);
+            }
+            let evaluation = Evaluation::of_rows(lookup, source, Arc::clone(view.slots()));
+            return self.ask_about_misses(member, verb, nodes, Misses { view, evaluation, groups: None }, began);
+        };
+        let class_of = |group| classes.row_classes(group)[column];
+        let numbers: Vec<u32> = nodes.present().map(|(group, _)| answers.number_of(class_of(group))).collect();
+        if !numbers.contains(&MISS) {
+            return cached(answers.answers(), numbers, true);
+        }
+        let feasible = nodes.nodes(all);
+        let mut last = vec![MISS; classes.count()];
+        (0..).zip(&feasible).for_each(|(position, (_, group))| last[*group] = position);
+        let representatives = nodes.present().map(|(group, _)| last[group]).collect();
+        let groups = Groups { numbers, representatives };
+        let view = all.of_some(feasible.iter().map(slot), feasible.len());
+        let evaluation = Evaluation::of_row_classes(answers, source, Arc::clone(view.slots()), groups.misses());
+        self.ask_about_misses(member, verb, nodes, Misses { view, evaluation, groups: Some(groups) }, began)
+    }
+
+    fn ask_about_misses<A: CachedAnswer, V: Copy + Default>(
+        &self,
+        member: &Arc<Member>,
+        verb: Verb,
+        nodes: &FeasibleNodes<V>,
+        misses: Misses<A>,
+        began: Instant,
+    ) -> Result<PolicyAnswers<A>, Fault> {
+        let Misses { view, mut evaluation, groups } = misses;
+        let recording = Recording::of(evaluation.log());
+        let view = Arc::new(member.view_of(view).recorded(recording));
+        // The time that the host's lookup took until here is not charged to the guest.
+        let guest_began = self.now();
+        let reasons = DistinctReasons::default();
+        let mut source = CheckedSource { evaluation: &mut evaluation, reasons, breach: None };
+        let ask_guest = |ask: &_| A::ask(member.policy.as_ref(), ask, &mut source);
+        let result = self.call_guest(member, verb, Arc::clone(&view), guest_began, ask_guest);
+        let result = result.and_then(|()| source.finish());
+        let (asked, evaluated) = (view.node_count(), evaluation.evaluated());
+        let Evaluated { answers, numbers, is_by_class, update } = evaluation.finish();
+        if let Some(update) = update {
+            let (member, caller) = (Arc::clone(member), self.after_reply());
+            self.defer(move || {
+                if let Err(why) = A::cache(&member.cache).insert(&update) {
+                    caller().observer().cache_disabled(&member, verb, why);
+                }
+            });
+        }
+        let result = result.map(|()| match groups.filter(|_| is_by_class) {
+            Some(groups) => PolicyAnswers::new(answers, groups.with_evaluated(&numbers), true),
+            None => PolicyAnswers::new(answers, numbers, false),
+        });
+        let outcome = result.as_ref().map(|answers| (asked, answers.rejected(nodes), evaluated));
+        self.report(view.pod(), member, verb, (began, guest_began), outcome);
+        result
+    }
+}
+
+// === impl Groups ===
+
+impl Groups {
+    /// The representatives of the groups without an answer, ascending.
+    fn misses(&self) -> Vec<u32> {
+        let pairs = self.numbers.iter().zip(&self.representatives);
+        let mut misses: Vec<u32> = pairs.filter(|(number, _)| **number == MISS).map(|(_, at)| *at).collect();
+        misses.sort_unstable();
+        misses
+    }
+
+    /// The numbers of the answers of all groups, some from those by position that were evaluated.
+    fn with_evaluated(mut self, by_position: &[u32]) -> Vec<u32> {
+        for (number, at) in self.numbers.iter_mut().zip(&self.representatives).filter(|(number, _)| **number == MISS) {
+            *number = by_position[*at as usize];
+        }
+        self.numbers
+    }
+}
+
+// === impl CheckedSource ===
+
+impl<A: CachedAnswer> CheckedSource<'_, A> {
+    /// # Errors
+    /// If an answer breaks the contract, or one is missing.
+    fn finish(self) -> Result<(), Fault> {
+        match self.breach {
+            Some(detail) => Err(Fault::new(FaultKind::Output, detail)),
+            None if self.evaluation.is_complete() => Ok(()),
+            None => Err(Fault::new(FaultKind::Output, "it did not answer about every node")),
+        }
+    }
 }
 
 impl<A: CachedAnswer> NodeSource<A> for CheckedSource<'_, A> {
@@ -31,131 +249,5 @@ impl<A: CachedAnswer> NodeSource<A> for CheckedSource<'_, A> {
         if self.breach.is_none() {
             self.evaluation.record_answer(answer);
         }
-    }
-}
-
-// === impl Caller ===
-
-impl Caller {
-    /// The answers of a policy about the feasible nodes of the view `all`: by class if they are cached by class, else
-    /// node by node.
-    ///
-    /// The policy is called about the misses of its cache. The guest sees only the feasible nodes.
-    pub(super) fn lookup_or_call<A: CachedAnswer>(
-        &self,
-        member: &Arc<Member>,
-        verb: Verb,
-        all: &View,
-        feasible: &FeasibleNodes,
-        cached: Option<CachedByClass<A>>,
-    ) -> Result<PolicyAnswers<A>, Fault> {
-        match (feasible, cached) {
-            (FeasibleNodes::ByClass(classes), Some(cached)) => self.ask_by_class(member, verb, all, classes, cached),
-            _ => self.ask_by_node(member, verb, all, &feasible.nodes(all)),
-        }
-    }
-
-    fn ask_by_class<A: CachedAnswer>(
-        &self,
-        member: &Arc<Member>,
-        verb: Verb,
-        all: &View,
-        classes: &FeasibleClasses,
-        cached: CachedByClass<A>,
-    ) -> Result<PolicyAnswers<A>, Fault> {
-        let (host_began, asked) = (self.now(), classes.node_count());
-        if let Some(rejected) = classes.rejected(&cached) {
-            self.report_cached(member, verb, (asked, rejected), host_began);
-            return Ok(PolicyAnswers::ByClass(cached));
-        }
-        let CachedByClass { column, answers } = cached;
-        let node_classes = classes.present().map(|(class, _)| classes.node_class(class, column));
-        let evaluation = |source, rows| Evaluation::of_row_classes(answers, source, rows, node_classes);
-        let view = all.of_some(classes.nodes(all).map(|(_, slot)| slot), asked);
-        self.evaluate(member, verb, view, host_began, evaluation, Some((column, classes)))
-    }
-
-    fn ask_by_node<A: CachedAnswer>(
-        &self,
-        member: &Arc<Member>,
-        verb: Verb,
-        all: &View,
-        nodes: &[u32],
-    ) -> Result<PolicyAnswers<A>, Fault> {
-        let (host_began, asked) = (self.now(), nodes.len());
-        let source = ViewSource::of(all).with_blocking(self.blocking);
-        let slots = || nodes.iter().map(|node| all.slots()[*node as usize]);
-        let lookup = A::cache(&member.cache).lookup(&source, slots());
-        if !lookup.is_cacheable() {
-            let ask_guest = |question: &_, nodes: &[u32]| {
-                NodeList::collect(nodes, |nodes| A::ask(member.policy.as_ref(), question, nodes))
-            };
-            let answers = self.call(member, verb, all.of_some(slots(), asked), ask_guest)?;
-            return Ok(PolicyAnswers::ByNode(RowAnswers::plain(answers)));
-        }
-        if lookup.is_complete() {
-            let answers = lookup.into_answers();
-            self.report_cached(member, verb, (asked, answers.count(VerbAnswer::rejects)), host_began);
-            return Ok(PolicyAnswers::ByNode(answers));
-        }
-        let evaluation = |source, rows| Evaluation::of_rows(lookup, source, rows);
-        self.evaluate(member, verb, all.of_some(slots(), asked), host_began, evaluation, None)
-    }
-
-    /// Calls a policy about the misses of an evaluation.
-    fn evaluate<A: CachedAnswer>(
-        &self,
-        member: &Arc<Member>,
-        verb: Verb,
-        view: View,
-        host_began: Instant,
-        evaluation: impl FnOnce(ViewSource, Arc<[u32]>) -> Evaluation<A>,
-        classes: Option<(usize, &FeasibleClasses)>,
-    ) -> Result<PolicyAnswers<A>, Fault> {
-        let source = ViewSource::of(&view).with_blocking(self.blocking);
-        let mut evaluation = evaluation(source, Arc::clone(view.slots()));
-        let recording = Recording::of(evaluation.log());
-        let view = Arc::new(member.view_of(view).recorded(recording));
-        // The time that the host's lookup took until here is not charged to the guest.
-        let guest_began = self.now();
-        let result = self.ask_one_by_one(member, verb, guest_began, &view, &mut evaluation);
-        let (asked, evaluated) = (view.node_count(), evaluation.evaluated());
-        let (answers, update) = evaluation.finish();
-        if let Some(update) = update {
-            self.insert_later(member, verb, update);
-        }
-        let result = result.and_then(|()| PolicyAnswers::of(answers, classes));
-        let outcome = result.as_ref().map(|(_, rejected)| (asked, *rejected, evaluated));
-        self.report(view.pod(), member, verb, (host_began, guest_began), outcome);
-        let (answers, _) = result?;
-        Ok(answers)
-    }
-
-    fn ask_one_by_one<A: CachedAnswer>(
-        &self,
-        member: &Member,
-        verb: Verb,
-        guest_began: Instant,
-        view: &Arc<View>,
-        evaluation: &mut Evaluation<A>,
-    ) -> Result<(), Fault> {
-        let mut nodes = CheckedSource { evaluation, reasons: DistinctReasons::default(), breach: None };
-        let ask_guest = |question: &_| A::ask(member.policy.as_ref(), question, &mut nodes);
-        self.bounded(member, verb, Arc::clone(view), guest_began, ask_guest)?;
-        let CheckedSource { evaluation, breach, .. } = nodes;
-        match breach {
-            Some(detail) => Err(Fault::new(FaultKind::Output, detail)),
-            None if evaluation.is_complete() => Ok(()),
-            None => Err(Fault::new(FaultKind::Output, "it did not answer about every node")),
-        }
-    }
-
-    fn insert_later<A: CachedAnswer>(&self, member: &Arc<Member>, verb: Verb, update: Update<A>) {
-        let (member, caller) = (Arc::clone(member), self.after_reply());
-        self.defer(move || {
-            if let Err(why) = A::cache(&member.cache).insert(&update) {
-                caller().observer().cache_disabled(&member, verb, why);
-            }
-        });
     }
 }

@@ -9,17 +9,17 @@ use std::{cmp::Reverse, sync::Arc};
 
 use crate::{
     Ask, Candidate, Cluster, Fault, FaultKind, Group, Member, Mode, Placed, Pod, Preemption, Sender, Verb, View,
-    cache::RowAnswers, cluster::OwnPlace, facts::Moment, node_cache::SenderNodeCaches, whole_cluster::WholeCluster,
+    cluster::OwnPlace, facts::Moment, node_cache::SenderNodeCaches, whole_cluster::WholeCluster,
 };
 
 use self::placing::place;
 use super::{
     Caller, CandidateQuery, DecideError, Victims,
-    call::failed,
-    chain::{Chain, Reasons},
+    call::or_skip,
     context::NodeSet,
-    feasible::{FeasibleNodes, PolicyAnswers},
-    rejection::NOT_SEEN,
+    feasible::FeasibleNodes,
+    filter::{NOT_SEEN, Reasons, reject, rejections},
+    lookup::PolicyAnswers,
 };
 
 /// The outcome of a preempt request.
@@ -78,7 +78,7 @@ pub(crate) fn preempt(
     }
     let mut preempting = preempting()?;
     let proposal = in_shadow.then(|| preempting.proposal());
-    preempting.filter(preempting.left())?;
+    preempting.filter(&preempting.left())?;
     preempting.run_chain()?;
     Ok((preempting.finish(queries), proposal))
 }
@@ -87,7 +87,7 @@ pub(crate) fn preempt(
 /// answers.
 pub(crate) fn shadow_preempt(caller: &Caller, group: &Group, pod: &Pod, proposal: &View) {
     for member in group.answering(Mode::Shadow, Verb::Preempt, pod) {
-        drop(caller.call(member, Verb::Preempt, proposal.clone(), |ask, at| ask_preempt(member, ask, at)));
+        drop(caller.ask(member, Verb::Preempt, proposal.clone(), |ask, at| ask_preempt(member, ask, at)));
     }
 }
 
@@ -157,22 +157,23 @@ impl<'p> Preempting<'p> {
     }
 
     /// Puts candidates to the filters with their victims gone, and drops those that are refused.
-    fn filter(&mut self, candidates: Vec<u32>) -> Result<(), DecideError> {
+    fn filter(&mut self, candidates: &[u32]) -> Result<(), DecideError> {
         let all = self.node_set.whole_view();
-        let mut chain = Chain::new(FeasibleNodes::ByNode(candidates), &mut self.reasons, None);
+        let mut nodes = FeasibleNodes::some(candidates, &all);
         for member in self.group.answering(Mode::Enforce, Verb::Filter, &self.node_set.pod) {
-            if chain.feasible.is_empty() {
+            if nodes.is_empty() {
                 break;
             }
             // Without the victims nothing is as the cluster has it, so answers are not cached.
-            let view = self.node_set.view_without(&chain.feasible.nodes(&all), &self.candidates);
+            let left: Vec<u32> = nodes.present().map(|(node, _)| node as u32).collect();
+            let view = self.node_set.view_without(&left, &self.candidates);
             let ask = |ask: &Ask, nodes: &[u32]| member.policy.filter_without_victims(ask, nodes);
-            if let Some(verdicts) = self.caller.call_or_skip(member, Verb::Filter, view, ask)? {
-                let verdicts = PolicyAnswers::ByNode(RowAnswers::plain(verdicts));
-                chain.apply(member, &verdicts, &all).map_err(failed(member, Verb::Filter))?;
+            let verdicts = self.caller.ask(member, Verb::Filter, view, ask);
+            if let Some(verdicts) = or_skip(member, Verb::Filter, verdicts)? {
+                reject(&mut nodes, member, &PolicyAnswers::plain(verdicts), &mut self.reasons, &all)?;
             }
         }
-        for rejection in chain.finish(&all) {
+        for rejection in rejections(&nodes, &all, |node| node) {
             self.drop_candidate(rejection.node, rejection.reason);
         }
         Ok(())
@@ -189,8 +190,10 @@ impl<'p> Preempting<'p> {
             let candidates = left.iter().map(|at| self.candidates[*at as usize].clone()).collect();
             let view = self.node_set.view(&left).with_candidates(candidates);
             let ask = |ask: &Ask, candidates: &[u32]| ask_preempt(member, ask, candidates);
-            let Some(answers) = self.caller.call_or_skip(member, Verb::Preempt, view, ask)? else { continue };
-            self.apply(member, &left, answers)?;
+            let answers = self.caller.ask(member, Verb::Preempt, view, ask);
+            if let Some(answers) = or_skip(member, Verb::Preempt, answers)? {
+                self.apply(member, &left, answers)?;
+            }
         }
         Ok(())
     }
@@ -214,7 +217,7 @@ impl<'p> Preempting<'p> {
                 }
             }
         }
-        if replaced.is_empty() { Ok(()) } else { self.filter(replaced) }
+        if replaced.is_empty() { Ok(()) } else { self.filter(&replaced) }
     }
 
     fn drop_candidate(&mut self, candidate: u32, reason: u32) {

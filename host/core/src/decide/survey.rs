@@ -2,13 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::{Fault, Group, Member, Mode, Pod, ShadowRejections, SurveyAnswer, Verb, Verdict, View, cache::RowAnswers};
+use crate::{Fault, Group, Member, Mode, Pod, ShadowRejections, SurveyAnswer, Verb, Verdict, View};
 
-use super::{
-    Caller, RequestContext,
-    feasible::{FeasibleNodes, PolicyAnswers},
-    prioritize::ask_scores,
-};
+use super::{Caller, RequestContext, feasible::FeasibleNodes, lookup::PolicyAnswers, prioritize::ask_scores};
 
 /// The answers of each matching policy about each node of a request.
 #[derive(Debug, Default)]
@@ -61,18 +57,17 @@ pub(super) fn not_asked(group: &Group, pod: &Pod) -> Vec<(Arc<Member>, &'static 
 /// Their answers are cached like those of others, so that their decision tables fill.
 pub(crate) fn shadow(caller: &Caller, group: &Group, context: &RequestContext, verbs: &[Verb]) {
     let all = context.node_set().whole_view();
-    let all_nodes = FeasibleNodes::all(&all);
+    let nodes = FeasibleNodes::<()>::all(None, &all);
     for verb in verbs {
         for member in group.answering(Mode::Shadow, *verb, context.pod()) {
             // Faults and scores were reported to the observer; no reply may have them.
             match verb {
                 Verb::Filter => {
-                    let verdicts = caller.lookup_or_call::<Verdict>(member, *verb, &all, &all_nodes, None);
-                    if let Ok(PolicyAnswers::ByNode(verdicts)) = verdicts {
+                    if let Ok(verdicts) = caller.answers::<Verdict, _>(member, *verb, &all, &nodes, None) {
                         report_rejections(caller, member, &all, &verdicts);
                     }
                 }
-                Verb::Score => drop(caller.lookup_or_call::<u32>(member, *verb, &all, &all_nodes, None)),
+                Verb::Score => drop(caller.answers::<u32, _>(member, *verb, &all, &nodes, None)),
                 _ => drop(ask(caller, member, *verb, context)),
             }
             // Nobody waits for a reply: the answers of one policy need not be kept until the last one has been asked.
@@ -82,13 +77,12 @@ pub(crate) fn shadow(caller: &Caller, group: &Group, context: &RequestContext, v
 }
 
 /// Tells which nodes a policy in shadow mode would have rejected.
-fn report_rejections(caller: &Caller, member: &Member, view: &View, verdicts: &RowAnswers<Verdict>) {
-    let (asked, rejected) = (verdicts.numbers().len(), verdicts.count(|verdict| reason(verdict).is_some()));
-    if rejected == 0 {
-        return;
-    }
-    let first = (0..asked).find_map(|at| Some((at as u32, reason(verdicts.get(at)?)?)));
-    let Some((at, reason)) = first else { return };
+fn report_rejections(caller: &Caller, member: &Member, view: &View, verdicts: &PolicyAnswers<Verdict>) {
+    let distinct: Vec<Option<&str>> = verdicts.answers.iter().map(reason).collect();
+    let reasons = || (0..).zip(verdicts.numbers.iter().map(|number| distinct[*number as usize]));
+    let asked = verdicts.numbers.len();
+    let Some((at, reason)) = reasons().find_map(|(at, reason)| Some((at, reason?))) else { return };
+    let rejected = reasons().filter(|(_, reason)| reason.is_some()).count();
     let node = view.node_name(at).map_or("", AsRef::as_ref);
     let call = caller.call_of(view.pod(), member, Verb::Filter);
     caller.observer().would_reject(call, &ShadowRejections { asked, rejected, node, reason });
@@ -104,10 +98,10 @@ fn reason(verdict: &Verdict) -> Option<&str> {
 fn ask(caller: &Caller, member: &Member, verb: Verb, context: &RequestContext) -> Result<Vec<SurveyAnswer>, Fault> {
     let view = context.node_set().whole_view();
     if verb == Verb::Filter {
-        let verdicts = caller.call(member, verb, view, |ask, nodes| member.policy.filter(ask, nodes))?;
+        let verdicts = caller.ask(member, verb, view, |ask, nodes| member.policy.filter(ask, nodes))?;
         return Ok(verdicts.into_iter().map(SurveyAnswer::Verdict).collect());
     }
-    let scores = caller.call(member, verb, view, |ask, nodes| ask_scores(member, verb, ask, nodes))?;
+    let scores = caller.ask(member, verb, view, |ask, nodes| ask_scores(member, verb, ask, nodes))?;
     Ok(scores.into_iter().map(SurveyAnswer::Score).collect())
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::rejection::NOT_SEEN;
+use super::filter::NOT_SEEN;
 use crate::{BindError, MAX_ANNOTATION_BYTES};
 
 /// The most times that the policies are asked while the values that they read change. Of several binds that make each

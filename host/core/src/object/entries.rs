@@ -1,6 +1,6 @@
 //! Labels and annotations: a sorted map of text in two allocations.
 
-use std::{borrow::Cow, fmt, hint::black_box};
+use std::{borrow::Cow, fmt};
 
 use serde::{
     Deserialize, Deserializer,
@@ -54,18 +54,6 @@ impl Entries {
     /// The bytes of both allocations.
     pub(crate) fn heap_bytes(&self) -> usize {
         self.text.len() + size_of_val(&*self.ends)
-    }
-
-    /// Has the places of the keys fetched into the processor's caches.
-    pub(crate) fn fetch(&self) {
-        black_box(self.ends.first().copied());
-    }
-
-    /// Has the text of this key fetched, or of another key of the same length.
-    pub(crate) fn fetch_text(&self, key: &str) {
-        let starts = std::iter::once(0).chain(self.ends.iter().map(|(_, value_end)| *value_end));
-        let mut found = starts.zip(&self.ends).filter(|(start, (key_end, _))| (key_end - start) as usize == key.len());
-        black_box(found.next().and_then(|(start, _)| self.text.as_bytes().get(start as usize).copied()));
     }
 
     /// All entries by ascending key.

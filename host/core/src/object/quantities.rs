@@ -1,6 +1,6 @@
 //! Amounts of resources by name, as whole numbers.
 
-use std::{borrow::Cow, collections::BTreeMap, fmt, hint::black_box};
+use std::{borrow::Cow, collections::BTreeMap, fmt};
 
 use serde::{
     Deserialize, Deserializer,
@@ -42,11 +42,6 @@ impl Quantities {
     /// Whether the resource is named, if only with 0.
     pub fn names(&self, name: &str) -> bool {
         self.position(name).is_ok()
-    }
-
-    /// Has the list fetched into the processor's caches.
-    pub(crate) fn fetch(&self) {
-        black_box(self.0.first().map(|(_, amount)| *amount));
     }
 
     /// All amounts, by name in ascending order.

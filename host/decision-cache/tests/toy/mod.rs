@@ -12,8 +12,8 @@ use std::{
 };
 
 use plimsoll_decision_cache::{
-    AnswerCache, Attribute, Columns, Disabled, Evaluated, Evaluation, Fingerprint, HeapSize, Parts, RecentCombined,
-    Row, Scope, SharedLog, Source, Witness,
+    AnswerCache, Attribute, Columns, Disabled, Evaluated, Evaluation, Fingerprint, HeapSize, MISS, Parts,
+    RecentCombined, Row, Scope, SharedLog, Source, Witness,
 };
 
 /// Keys of a subject, and of a row: half of a row's are of one part, half of the other.
@@ -253,7 +253,10 @@ pub fn ask_with_witnesses(
         return Ok((all.map(answer).collect(), rows.len(), Vec::new()));
     }
     let of_row_classes = if by == By::RowClass { of_row_classes(cache, world, rows) } else { None };
-    let mut evaluation = of_row_classes.unwrap_or_else(|| Evaluation::of_rows(lookup, world.clone(), rows.into()));
+    let (mut evaluation, classes) = match of_row_classes {
+        Some((evaluation, classes)) => (evaluation, Some(classes)),
+        None => (Evaluation::of_rows(lookup, world.clone(), rows.into()), None),
+    };
     let log = evaluation.log().clone();
     while let Some(position) = evaluation.next_miss() {
         let row = rows[position as usize];
@@ -261,26 +264,47 @@ pub fn ask_with_witnesses(
     }
     assert!(evaluation.is_complete());
     let evaluated = evaluation.evaluated();
-    let (answers, update) = evaluation.finish();
+    let Evaluated { answers, numbers, is_by_class, update } = evaluation.finish();
     update.map(|update| cache.insert(&update)).transpose()?;
-    let (answers, witnesses): (Vec<_>, _) = match &answers {
-        Evaluated::ByRowClass(answers) => {
-            (rows.iter().map(|row| answers.of_row(*row)).collect(), answers.witnesses(world, rows))
-        }
-        Evaluated::ByRow(answers) => {
-            ((0..rows.len()).map(|at| answers.get(at)).collect(), answers.witnesses(world, rows))
-        }
-    };
-    Ok((answers.into_iter().map(|answer| answer.unwrap().clone()).collect(), evaluated, witnesses))
+    let numbers = classes.filter(|_| is_by_class).map_or_else(|| numbers.clone(), |classes| classes.numbers(&numbers));
+    let distinct: Vec<&String> = answers.iter().collect();
+    let by_row = numbers.iter().map(|number| distinct[*number as usize].clone()).collect();
+    Ok((by_row, evaluated, answers.witnesses(world, rows)))
 }
 
-fn of_row_classes(cache: &Cache, world: &World, rows: &[Row]) -> Option<Evaluation<World, String>> {
+/// The classes of the rows of a request.
+struct Classes {
+    of_rows: Vec<u32>,
+    known: HashMap<u32, u32>,
+    /// The position of the row that stands for each class.
+    representatives: HashMap<u32, u32>,
+}
+
+impl Classes {
+    /// The number of the answer about each row, from those of the representatives.
+    fn numbers(&self, by_position: &[u32]) -> Vec<u32> {
+        let number = |class: &u32| match self.known[class] {
+            MISS => by_position[self.representatives[class] as usize],
+            known => known,
+        };
+        self.of_rows.iter().map(number).collect()
+    }
+}
+
+fn of_row_classes(cache: &Cache, world: &World, rows: &[Row]) -> Option<(Evaluation<World, String>, Classes)> {
     let known = cache.lookup_by_row_class(world)?;
     let recent = RecentCombined::default();
     // The first request for a list only notes it.
     let combined = recent.get(&[&known]).or_else(|| recent.get(&[&known]))?;
-    let row_classes = rows.iter().map(|row| combined.row_classes(combined.of_row(*row))[0]);
-    Some(Evaluation::of_row_classes(known, world.clone(), rows.into(), row_classes))
+    let class = |row: &Row| combined.row_classes(combined.by_row()[*row as usize] as usize)[0];
+    let of_rows: Vec<u32> = rows.iter().map(class).collect();
+    let representatives: HashMap<u32, u32> = of_rows.iter().copied().zip(0..).collect();
+    let numbers = of_rows.iter().map(|class| (*class, known.number_of(*class))).collect();
+    let classes = Classes { of_rows, known: numbers, representatives };
+    let missed = classes.representatives.iter().filter(|(class, _)| classes.known[*class] == MISS);
+    let mut misses: Vec<u32> = missed.map(|(_, at)| *at).collect();
+    misses.sort_unstable();
+    Some((Evaluation::of_row_classes(known, world.clone(), rows.into(), misses), classes))
 }
 
 /// The values of a subject that a call has read so far, for functions that keep them.

@@ -10,7 +10,7 @@ use crate::{
     Additions, Ask, BindAnswer, Cluster, Fault, Group, Member, Mode, NotBound, Placed, Pod, Verb, Verdict, View,
     cache::{Change, Recording, SeenValues},
     cluster::OwnPlace,
-    decide::{Caller, DecideError, Unbound, additions::Merged, call::or_skip, chain::reason_text},
+    decide::{Caller, DecideError, Unbound, additions::Merged, call::or_skip, filter::reason_text},
     facts::Moment,
     whole_cluster::WholeCluster,
 };
@@ -80,7 +80,7 @@ impl Asking<'_> {
         for member in self.pod_readers() {
             let recording = Recording::for_bind();
             let ask = |ask: &Ask, nodes: &[u32]| member.policy.filter(ask, nodes);
-            let result = self.caller.call(member, Verb::Filter, view.clone().recorded(recording.clone()), ask);
+            let result = self.caller.ask(member, Verb::Filter, view.clone().recorded(recording.clone()), ask);
             // Its answer is about the nodes of the filter request together, which are not known here.
             if recording.compares_nodes() {
                 continue;
@@ -109,7 +109,8 @@ impl Asking<'_> {
             let recording = Recording::for_bind();
             let ask = |ask: &_, nodes: &[u32]| ask_bind(member, ask, nodes);
             let recorded = view.clone().recorded(recording.clone());
-            let Some(answers) = self.caller.call_or_skip(member, Verb::Bind, recorded, ask)? else { continue };
+            let answers = self.caller.ask(member, Verb::Bind, recorded, ask);
+            let Some(answers) = or_skip(member, Verb::Bind, answers)? else { continue };
             values.push(SeenValues::of(&recording, view));
             for answer in answers {
                 let metadata = match answer {

@@ -6,7 +6,7 @@ use hashbrown::HashMap;
 
 use crate::{
     Cluster, Placed, Pod, Sender, Slot,
-    decide::{CandidateQuery, DecideError, Victims, rejection::NOT_SEEN},
+    decide::{CandidateQuery, DecideError, Victims, filter::NOT_SEEN},
     node_cache::SenderNodeCaches,
 };
 

@@ -9,8 +9,8 @@ use serde_json::{Value as Json, json};
 
 use super::fixture::*;
 use crate::{
-    Blocking, CacheLimit, Cluster, Disabled, Fault, FaultKind, Gateway, Member, NodeRead, Nodes, PlacedRead, Pod,
-    PodRead, Query, Read, Value, Verdict, View,
+    CacheLimit, Cluster, Disabled, Fault, FaultKind, Gateway, Member, NodeRead, Nodes, PlacedRead, Pod, PodRead, Query,
+    Read, Value, Verdict, View,
 };
 
 const NAMES: [&str; 4] = ["n1", "n2", "n3", "n4"];
@@ -211,32 +211,6 @@ fn more_kinds_of_nodes_than_are_kept_change_no_answer() {
         fixture.gateway.set_cluster(mk_zones(zones, &[]));
         assert_eq!(filter(&fixture, mk_labelled("p", "a")).0, [0, 1, 2], "round {round}");
         assert_eq!(filter(&fixture, mk_labelled("p", "a")), (vec![0, 1, 2], vec![0]), "round {round}");
-    }
-}
-
-#[test]
-fn many_values_that_an_insert_reads_are_read_where_work_may_block() {
-    static BLOCKING_RUNS: AtomicU32 = AtomicU32::new(0);
-    let wide = FakePolicy::default().filter_each(|view, node| {
-        text(view, Read::Pod(PodRead::Label("zone")));
-        (0..16).for_each(|key| drop(text(view, Read::Node(node, NodeRead::Label(&format!("key-{key}"))))));
-        Verdict::Fits
-    });
-    let names: Vec<String> = (0..4_200).map(|number| format!("n{number}")).collect();
-    let nodes: Vec<Json> = names.iter().map(|name| mk_node(name, &[])).collect();
-    let fixture = Fixture::new(vec![mk_member("wide", wide.function(), |_| {})], Some(mk_cluster(&nodes, &[])));
-    fixture.gateway.set_blocking(Blocking::new(|work| {
-        BLOCKING_RUNS.fetch_add(1, Ordering::SeqCst);
-        work();
-    }));
-    let names = cows(&names.iter().map(String::as_str).collect::<Vec<_>>());
-    // The second pod shows that others will be answered by these classes of nodes, so they are built ahead.
-    for (zone, expected) in [("a", 0), ("b", 1)] {
-        let query = Query { pod: mk_labelled("p", zone), ..fixture.query(Nodes::Names(&names)) };
-        let (_, after) = fixture.gateway.filter("", &query).unwrap();
-        let before = BLOCKING_RUNS.load(Ordering::SeqCst);
-        after.run();
-        assert_eq!(BLOCKING_RUNS.load(Ordering::SeqCst) - before, expected, "{zone}");
     }
 }
 
