@@ -22,7 +22,7 @@ use parking_lot::Mutex;
 pub use self::{announcing::Announcement, post_reply::PostReplyWork};
 use crate::{
     Binder, Blocking, CacheLimit, Clock, Cluster, DecisionTable, Explanation, Group, KnownNodes, Observer, Pod, Roster,
-    Sender, Verb,
+    Verb,
     announced::Announced,
     bind_calls::BindCalls,
     cluster::OwnPlace,
@@ -31,7 +31,7 @@ use crate::{
         RequestContext, ScoreScale, Survey,
     },
     facts::FactStore,
-    node_cache::SenderNodeCaches,
+    node_cache::NodeCache,
 };
 
 /// Decides requests. Each keeps the group and the cluster that it starts with to its end.
@@ -44,7 +44,7 @@ pub struct Gateway {
     bound_cluster: ArcSwapOption<Cluster>,
     announced: Mutex<Announced>,
     bind_calls: BindCalls,
-    node_caches: SenderNodeCaches,
+    node_cache: NodeCache,
     binder: OnceLock<Arc<dyn Binder>>,
     binds: BindLocks,
     clock: Arc<dyn Clock>,
@@ -80,9 +80,9 @@ impl Gateway {
         self.cluster.load_full()
     }
 
-    /// The nodes that a sender's requests brought whole, to compare those of the next with.
-    pub fn known_nodes(&self, sender: Sender) -> KnownNodes {
-        self.node_caches.known(sender)
+    /// The nodes that requests brought whole, to compare those of the next with.
+    pub fn known_nodes(&self) -> KnownNodes {
+        self.node_cache.known()
     }
 
     /// Turns `NoCluster` into `Listing` while the first list is under way.
@@ -150,7 +150,7 @@ impl Gateway {
 
     /// Which of these candidates may be preempted, and whom would it evict?
     ///
-    /// Where the request has whole pods, their nodes are those that the same sender's requests have brought.
+    /// Where the request has whole pods, their nodes are those that earlier requests have brought.
     ///
     /// # Errors
     /// As for [`Gateway::filter`].
@@ -160,13 +160,12 @@ impl Gateway {
         pod: Arc<Pod>,
         candidates: &[CandidateQuery<'_>],
         received: Instant,
-        sender: Sender,
     ) -> Result<(PreemptOutcome, PostReplyWork), DecideError> {
         let group = self.group(group)?;
         let (caller, moment) = (self.caller(received), self.moment());
         let cluster = self.cluster();
         let (outcome, proposal) =
-            decide::preempt(&caller, &group, &pod, candidates, cluster.as_ref(), (&self.node_caches, sender), &moment)
+            decide::preempt(&caller, &group, &pod, candidates, cluster.as_ref(), &self.node_cache, &moment)
                 .map_err(|error| self.with_listing(error))?;
         let mut after = PostReplyWork::default();
         if let Some(proposal) = proposal {
@@ -215,12 +214,12 @@ impl Gateway {
         let answers = self.roster.load().cached_bytes();
         let columns =
             self.cluster.load().as_ref().map_or(0, |cluster| cluster.columns().bytes() + cluster.tallies().bytes());
-        answers + columns + self.node_caches.column_bytes()
+        answers + columns + self.node_cache.column_bytes()
     }
 
     #[cfg(test)]
-    pub(crate) fn node_caches(&self) -> &SenderNodeCaches {
-        &self.node_caches
+    pub(crate) fn node_cache(&self) -> &NodeCache {
+        &self.node_cache
     }
 
     fn group(&self, name: &str) -> Result<Group, DecideError> {
@@ -244,7 +243,7 @@ impl Gateway {
         cluster: Option<&Arc<Cluster>>,
         own: OwnPlace,
     ) -> Result<RequestContext, DecideError> {
-        let context = RequestContext::new(query, cluster, &self.node_caches, &self.moment());
+        let context = RequestContext::new(query, cluster, &self.node_cache, &self.moment());
         Ok(context.map_err(|error| self.with_listing(error))?.without_own_pod(own))
     }
 

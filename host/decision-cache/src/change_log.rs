@@ -63,7 +63,8 @@ impl ChangeLog {
         next.changes.extend(changed.iter().map(|(row, parts)| Change { number, row: *row, parts: *parts }));
         let too_many = next.changes.len().saturating_sub(MAX_CHANGES);
         // A version that has lost some of its changes counts as not listed.
-        next.complete_after = next.changes.drain(..too_many).last().map_or(next.complete_after, |last| last.number);
+        next.complete_after =
+            next.changes.drain(..too_many).next_back().map_or(next.complete_after, |last| last.number);
         next
     }
 

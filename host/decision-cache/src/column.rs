@@ -67,7 +67,7 @@ impl<T: Attribute> Columns<T> {
             return;
         }
         if self.log.set(earlier.log().next(&changed())).is_ok() {
-            *self.by_attribute.write() = earlier.by_attribute.read().clone();
+            self.by_attribute.write().clone_from(&earlier.by_attribute.read());
         }
     }
 

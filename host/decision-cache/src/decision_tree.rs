@@ -1,14 +1,12 @@
 //! A copy of everything that is known about a function, for display.
 
-use hashbrown::HashMap;
-
 use crate::{
     attribute::{Attribute, Row, Scope},
     fingerprint::Fingerprint,
     paths::Paths,
     source::Source,
     subject_class::SubjectClass,
-    subject_tree::{Edge, Next, SubjectTree},
+    subject_tree::{Edge, EdgesByNode, Next, SubjectTree},
     trie::{Answer, Trie},
 };
 
@@ -31,8 +29,6 @@ pub struct Branch<S: Source, A> {
     /// The tree that it leads to.
     pub next: DecisionTree<S, A>,
 }
-
-type EdgesByNode<'v, S, A> = HashMap<u64, Vec<(Fingerprint, &'v Edge<S, A>)>>;
 
 impl<S: Source, A: Answer> DecisionTree<S, A> {
     pub(crate) fn of(subjects: &SubjectTree<S, A>, source: &S) -> Option<Self> {

@@ -28,8 +28,8 @@ pub struct Evaluation<S: Source, A> {
     misses: Vec<u32>,
     /// As long as the answers follow from row classes: `misses` has representatives of classes alone.
     by_class: Option<RowClassAnswers<S::Attribute, A>>,
-    /// Whether they do not follow from row classes, as it turned out.
-    leaves_classes: bool,
+    /// The same, once an answer has turned out not to follow from them.
+    left_classes: Option<RowClassAnswers<S::Attribute, A>>,
     /// The position that is evaluated.
     current: u32,
     /// The paths of this call; rows with the same values get their answers from it.
@@ -93,7 +93,7 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
             numbers,
             misses,
             by_class: None,
-            leaves_classes: false,
+            left_classes: None,
             current: 0,
             local: Paths::default(),
             reader: Reader::default(),
@@ -125,7 +125,7 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
                 self.log.lock().begin(position);
                 return Some(position);
             }
-            match self.by_class.take_if(|_| self.leaves_classes) {
+            match self.left_classes.take() {
                 Some(by_class) => self.add_other_rows(&by_class),
                 None => break,
             }
@@ -161,7 +161,7 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
         Evaluated {
             answers: Answers { class: self.class, local },
             numbers: self.numbers,
-            is_by_class: self.by_class.is_some() && !self.leaves_classes,
+            is_by_class: self.by_class.is_some(),
             update: (self.evaluated > 0).then_some(update),
         }
     }
@@ -193,8 +193,8 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
         let Paths { attributes, trie, .. } = &mut self.local;
         let path: Option<Vec<_>> = log.finish().map(<[u32]>::to_vec).map(|reads| {
             for attribute in &log.attributes().as_slice()[attributes.len()..] {
-                let is_of_classes = |by_class: &RowClassAnswers<_, _>| by_class.is_of_classes(attribute);
-                self.leaves_classes |= !self.by_class.as_ref().is_some_and(is_of_classes);
+                let left = self.by_class.take_if(|by_class| !by_class.is_of_classes(attribute));
+                self.left_classes = left.or(self.left_classes.take());
                 attributes.push(attribute.clone());
             }
             self.reader.extend(&self.source, attributes);
@@ -208,7 +208,8 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
             self.has_conflict = true;
         }
         // From now on every row is evaluated.
-        (self.is_uncacheable, self.leaves_classes) = (true, true);
+        self.is_uncacheable = true;
+        self.left_classes = self.by_class.take().or(self.left_classes.take());
         trie.push_answer(answer)
     }
 

@@ -51,6 +51,9 @@ pub(crate) enum Next<S: Source, A> {
     Class(Arc<SubjectClassOf<S, A>>),
 }
 
+/// The edges of each node, with their values.
+pub(crate) type EdgesByNode<'t, S, A> = HashMap<u64, Vec<(Fingerprint, &'t Edge<S, A>)>>;
+
 /// A subject's path through the tree, as far as it is known.
 pub(crate) struct SubjectPath<S: Source, A> {
     pub(crate) attributes: Vec<S::Attribute>,
@@ -140,9 +143,8 @@ impl<S: Source, A: Answer> SubjectTree<S, A> {
         self.root.as_ref().map(|root| &root.next)
     }
 
-    /// The edges of each node, with their values.
-    pub(crate) fn edges_by_node(&self) -> HashMap<u64, Vec<(Fingerprint, &Edge<S, A>)>> {
-        let mut by_node: HashMap<u64, Vec<_>> = HashMap::new();
+    pub(crate) fn edges_by_node(&self) -> EdgesByNode<'_, S, A> {
+        let mut by_node = EdgesByNode::new();
         for ((node, value), edge) in &self.edges {
             by_node.entry(*node).or_default().push((*value, edge));
         }

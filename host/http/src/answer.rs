@@ -122,7 +122,7 @@ fn read_args(
     let before = memory.bytes();
     // An element of a list has at least two bytes, one of them a comma.
     memory.grow(DECODE_BYTES_PER_NODE * (body.len() / 2).min(MAX_ELEMENTS))?;
-    let known = || cache.known_nodes(sender, gateway.known_nodes(sender));
+    let known = || cache.known_nodes(sender, gateway.known_nodes());
     let args = decode::extender_args(body, &cache.names(cluster), &known)?;
     memory.shrink_to(before + DECODED_BYTES_PER_NODE * args.nodes.len());
     // A node with unchanged bytes is not parsed again.
@@ -162,14 +162,14 @@ fn preempt(
     Backend { gateway, cache }: Backend<'_>,
     group: &str,
     body: &Bytes,
-    RequestOrigin { received, sender, .. }: RequestOrigin,
+    RequestOrigin { received, .. }: RequestOrigin,
     memory: &mut MemoryReservation,
 ) -> Result<ExtenderReply, WireError> {
     // The reply repeats names and UIDs of the request, each at most once; this counts the JSON around them.
     memory.grow(PREEMPT_BYTES_PER_COMMA * (commas(body) + 1) + (1 + OBJECT_BYTES_PER_BYTE) * body.len())?;
     let args = decode::preempt_args(body)?;
     let pod = cache.pod(args.pod)?;
-    let decided = gateway.preempt(group, Arc::clone(&pod), &args.candidates, received, sender);
+    let decided = gateway.preempt(group, Arc::clone(&pod), &args.candidates, received);
     let (outcome, after) = decided.map_err(|error| about(&pod, error))?;
     for (candidate, reason) in &outcome.dropped {
         let pod = PodId::of(&pod).map(tracing::field::display);

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
-    Candidate, Cluster, Pod, View, cluster::OwnPlace, facts::Moment, node_cache::SenderNodeCaches,
-    whole_cluster::WholeCluster,
+    Candidate, Cluster, Pod, View, cluster::OwnPlace, facts::Moment, node_cache::NodeCache, whole_cluster::WholeCluster,
 };
 
 use super::{DecideError, Nodes, Query};
@@ -36,7 +35,7 @@ impl RequestContext {
     pub(crate) fn new(
         query: &Query<'_>,
         in_force: Option<&Arc<Cluster>>,
-        node_caches: &SenderNodeCaches,
+        node_cache: &NodeCache,
         moment: &Moment,
     ) -> Result<Self, DecideError> {
         let (pod, now) = (Arc::clone(&query.pod), moment.now);
@@ -52,8 +51,7 @@ impl RequestContext {
                 Ok(Self::of_slots(pod, Arc::clone(&cluster), Some(cluster), Arc::clone(slots), now))
             }
             Nodes::Objects(objects) => {
-                let (nodes, slots) =
-                    node_caches.with(query.sender, |cache| cache.resolve(objects, in_force, &moment.facts))?;
+                let (nodes, slots) = node_cache.resolve(objects, in_force, &moment.facts)?;
                 Ok(Self::of_slots(pod, nodes, in_force.cloned(), slots.into(), now))
             }
         }

@@ -37,7 +37,9 @@ impl<V: Copy + Default> FeasibleNodes<V> {
     /// Some nodes of a view, one by one.
     pub(super) fn some(nodes: &[u32], all: &View) -> Self {
         let mut node_counts = vec![0; all.node_count()];
-        nodes.iter().for_each(|node| node_counts[*node as usize] = 1);
+        for node in nodes {
+            node_counts[*node as usize] = 1;
+        }
         Self { classes: None, values: vec![V::default(); node_counts.len()], node_counts }
     }
 

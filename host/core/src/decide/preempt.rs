@@ -8,8 +8,8 @@ mod placing;
 use std::{cmp::Reverse, sync::Arc};
 
 use crate::{
-    Ask, Candidate, Cluster, Fault, FaultKind, Group, Member, Mode, Placed, Pod, Preemption, Sender, Verb, View,
-    cluster::OwnPlace, facts::Moment, node_cache::SenderNodeCaches, whole_cluster::WholeCluster,
+    Ask, Candidate, Cluster, Fault, FaultKind, Group, Member, Mode, Placed, Pod, Preemption, Verb, View,
+    cluster::OwnPlace, facts::Moment, node_cache::NodeCache, whole_cluster::WholeCluster,
 };
 
 use self::placing::place;
@@ -64,13 +64,13 @@ pub(crate) fn preempt(
     pod: &Arc<Pod>,
     queries: &[CandidateQuery<'_>],
     cluster: Option<&Arc<Cluster>>,
-    nodes: (&SenderNodeCaches, Sender),
+    node_cache: &NodeCache,
     moment: &Moment,
 ) -> Result<(PreemptOutcome, Option<View>), DecideError> {
     let asks = |mode, verb| group.answering(mode, verb, pod).next().is_some();
     let decides = asks(Mode::Enforce, Verb::Filter) || asks(Mode::Enforce, Verb::Preempt);
     let in_shadow = asks(Mode::Shadow, Verb::Preempt);
-    let preempting = || Preempting::new(caller, group, Arc::clone(pod), queries, cluster, nodes, moment);
+    let preempting = || Preempting::new(caller, group, Arc::clone(pod), queries, cluster, node_cache, moment);
     if !decides {
         // A policy in shadow must not be the reason that a request fails.
         let proposal = if in_shadow { preempting().ok() } else { None };
@@ -116,7 +116,7 @@ impl<'p> Preempting<'p> {
         pod: Arc<Pod>,
         queries: &[CandidateQuery<'_>],
         cluster: Option<&Arc<Cluster>>,
-        nodes: (&SenderNodeCaches, Sender),
+        node_cache: &NodeCache,
         moment: &Moment,
     ) -> Result<Self, DecideError> {
         let mut whole = WholeCluster::of(cluster.cloned());
@@ -129,7 +129,7 @@ impl<'p> Preempting<'p> {
             if matches!(query.victims, Victims::Uids(_)) && cluster.is_none() {
                 return Err(DecideError::NoCluster);
             }
-            match place(query, cluster, nodes)? {
+            match place(query, cluster, node_cache)? {
                 Ok((slot, victims)) => {
                     slots.push(slot);
                     let pdb_violations = query.pdb_violations.clamp(0, i64::from(u32::MAX)) as u32;

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use super::Gateway;
 use crate::{
     BIND_CALL_WAIT, Binder, Blocking, CacheLimit, Clock, Cluster, Observer, announced::Announced,
-    bind_calls::BindCalls, decide::BindLocks, facts::FactStore, node_cache::SenderNodeCaches,
+    bind_calls::BindCalls, decide::BindLocks, facts::FactStore, node_cache::NodeCache,
 };
 
 /// Upper bound of a request's time, so that no deadline overflows.
@@ -26,7 +26,7 @@ impl Gateway {
         let (roster, cluster) = (ArcSwap::default(), ArcSwapOption::default());
         let (binder, binds) = (OnceLock::new(), BindLocks::default());
         let cache_limit = CacheLimit::default();
-        let node_caches = SenderNodeCaches::new(cache_limit.columns());
+        let node_cache = NodeCache::new(cache_limit.columns());
         Self {
             roster,
             cluster,
@@ -34,7 +34,7 @@ impl Gateway {
             bound_cluster: ArcSwapOption::default(),
             announced: Mutex::new(Announced::default()),
             bind_calls: BindCalls::new(BIND_CALL_WAIT),
-            node_caches,
+            node_cache,
             binder,
             binds,
             clock,
@@ -50,13 +50,13 @@ impl Gateway {
     /// Bounds the decision cache.
     #[must_use]
     pub fn with_cache_limit(self, cache_limit: CacheLimit) -> Self {
-        Self { cache_limit, node_caches: SenderNodeCaches::new(cache_limit.columns()), ..self }
+        Self { cache_limit, node_cache: NodeCache::new(cache_limit.columns()), ..self }
     }
 
     /// Bounds the bytes of the nodes that requests bring whole, as far as they are kept for the next.
     #[must_use]
     pub fn with_node_memory(self, max_bytes: usize) -> Self {
-        Self { node_caches: self.node_caches.with_max_bytes(max_bytes), ..self }
+        Self { node_cache: self.node_cache.with_max_bytes(max_bytes), ..self }
     }
 
     /// A view of the cluster is on its way: until it is there, requests that need it are told so.

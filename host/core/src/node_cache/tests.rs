@@ -28,14 +28,18 @@ fn cache() -> NodeCache {
     NodeCache::new(1 << 20)
 }
 
+fn find(cache: &NodeCache, name: &str) -> Option<Arc<Node>> {
+    cache.known().by_name(name).cloned()
+}
+
 /// Bytes that each node of these tests takes.
 fn weight() -> usize {
-    snapshot::weight(&Node::from_json(json("a", "1")).unwrap())
+    super::weight(&Node::from_json(json("a", "1")).unwrap())
 }
 
 fn bytes_kept(cache: &NodeCache) -> usize {
     let known = cache.known();
-    known.cluster().slots().iter().map(|slot| snapshot::weight(&slot.node)).sum()
+    known.cluster().slots().iter().map(|slot| super::weight(&slot.node)).sum()
 }
 
 #[test]
@@ -46,8 +50,8 @@ fn an_unchanged_node_is_the_same_record_and_a_changed_one_is_read_again() {
     let again = resolve(&cache, &objects(&[("a", "1")]), None);
     assert!(Arc::ptr_eq(&second[1].node, &again[0].node));
     assert_eq!(second[0].node.labels().get("zone"), Some("2"));
-    assert_eq!(cache.find("b").unwrap().labels().get("zone"), Some("2"));
-    assert!(cache.find("c").is_none());
+    assert_eq!(find(&cache, "b").unwrap().labels().get("zone"), Some("2"));
+    assert!(find(&cache, "c").is_none());
     assert_eq!(cache.known().cluster().slots().len(), 2);
 }
 
@@ -80,7 +84,7 @@ fn two_nodes_of_one_name_are_both_judged_and_the_last_is_kept() {
         let nodes = resolve(&cache, &objects(&[("a", "1"), ("a", "2"), ("b", "1")]), None);
         let zones: Vec<_> = nodes.iter().map(|slot| slot.node.labels().get("zone")).collect();
         assert_eq!(zones, [Some("1"), Some("2"), Some("1")]);
-        assert_eq!(cache.find("a").unwrap().labels().get("zone"), Some("2"));
+        assert_eq!(find(&cache, "a").unwrap().labels().get("zone"), Some("2"));
         assert_eq!(cache.known().cluster().slots().len(), 2);
     }
 }
@@ -106,7 +110,7 @@ fn a_node_whose_name_is_not_found_is_read_each_time_and_rightly() {
         let nodes = resolve(&cache, &[odd.clone(), trap.clone()], None);
         assert_eq!(nodes.iter().map(|slot| slot.node.name().as_ref()).collect::<Vec<_>>(), ["a", "b"]);
     }
-    assert_eq!(cache.find("a").unwrap().json(), odd.json());
+    assert_eq!(find(&cache, "a").unwrap().json(), odd.json());
 }
 
 #[test]
@@ -114,38 +118,37 @@ fn what_is_kept_does_not_hold_the_request() {
     let cache = cache();
     let body = json("a", "1");
     resolve(&cache, &[NodeObject::Json(body.clone())], None);
-    assert_ne!(cache.find("a").unwrap().json().as_ptr(), body.as_ptr());
+    assert_ne!(find(&cache, "a").unwrap().json().as_ptr(), body.as_ptr());
 }
 
 #[test]
 fn names_that_come_no_more_are_forgotten_before_all_take_too_much() {
-    let cache = cache();
-    cache.set_limits(3 * weight(), 1 << 20);
+    let cache = cache().with_max_bytes(3 * weight());
     for names in [["a", "b"], ["c", "a"], ["d", "e"]] {
         let request: Vec<_> = names.iter().map(|name| (*name, "1")).collect();
         assert_eq!(resolve(&cache, &objects(&request), None).len(), 2);
-        assert!(bytes_kept(&cache) <= cache.max_bytes());
-        assert!(names.iter().all(|name| cache.find(name).is_some()));
+        assert!(bytes_kept(&cache) <= cache.max_bytes);
+        assert!(names.iter().all(|name| find(&cache, name).is_some()));
     }
-    assert!(cache.find("a").is_none());
+    assert!(find(&cache, "a").is_none());
     // More than may be kept is judged all the same.
     let many = objects(&[("v", "1"), ("w", "1"), ("x", "1"), ("y", "1")]);
     assert_eq!(resolve(&cache, &many, None).len(), 4);
-    assert!(cache.find("v").is_none() && cache.find("d").is_some());
+    assert!(find(&cache, "v").is_none() && find(&cache, "d").is_some());
 }
 
 #[test]
 fn what_a_node_takes_beside_its_text_counts_too() {
-    let (cache, many) = (cache(), 3_000);
+    let many = 3_000;
     let labels: Vec<String> = (0..many).map(|at| format!("\"{at}\":\"\"")).collect();
     let text = format!(r#"{{"metadata":{{"name":"a","labels":{{{}}}}}}}"#, labels.join(","));
     let request = [NodeObject::Json(text.clone().into())];
-    cache.set_limits(2 * text.len(), 1 << 20);
+    let cache = cache().with_max_bytes(2 * text.len());
     assert_eq!(resolve(&cache, &request, None).len(), 1);
-    assert!(cache.find("a").is_none());
-    cache.set_limits(2 * text.len() + 20 * many, 1 << 20);
+    assert!(find(&cache, "a").is_none());
+    let cache = cache.with_max_bytes(2 * text.len() + 20 * many);
     resolve(&cache, &request, None);
-    assert!(cache.find("a").is_some());
+    assert!(find(&cache, "a").is_some());
 }
 
 #[test]
@@ -161,8 +164,7 @@ proptest! {
         requests in vec((vec((0..5usize, 0..3usize), 0..8), 0..3usize, any::<bool>()), 1..12),
         room in 2..20usize,
     ) {
-        let cache = cache();
-        cache.set_limits(room * weight(), 1 << 20);
+        let cache = cache().with_max_bytes(room * weight());
         let clusters = [None, Some(cluster(&["a", "b"])), Some(cluster(&["b", "c", "d"]))];
         for (nodes, seen, recognised) in requests {
             let (seen, known) = (clusters[seen].as_ref(), cache.known());
@@ -178,8 +180,23 @@ proptest! {
                 let expected = seen.and_then(|seen| seen.slots()[seen.find(slot.node.name())? as usize].placed.clone());
                 prop_assert_eq!(slot.placed.map(|placed| Arc::as_ptr(&placed)), expected.map(|placed| Arc::as_ptr(&placed)));
             }
-            prop_assert!(bytes_kept(&cache) <= cache.max_bytes());
+            prop_assert!(bytes_kept(&cache) <= cache.max_bytes);
             prop_assert_eq!(cache.snapshot.load().bytes, bytes_kept(&cache));
         }
+    }
+}
+
+#[test]
+fn the_name_is_found_where_kube_scheduler_writes_it() {
+    let table = [
+        (r#"{"metadata":{"name":"n1","uid":"u"}}"#, Some("n1")),
+        (r#"{"kind":"Node","apiVersion":"v1","metadata":{"name":"n1"}}"#, Some("n1")),
+        (r#"{"metadata":{"labels":{"a":"b"},"name":"n1"}}"#, Some("n1")),
+        (r#"{"metadata":{"name":""#, Some("")),
+        (r"{}", None),
+        ("", None),
+    ];
+    for (json, expected) in table {
+        assert_eq!(name_in(json.as_bytes()), expected, "{json}");
     }
 }

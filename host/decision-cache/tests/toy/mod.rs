@@ -301,8 +301,8 @@ fn of_row_classes(cache: &Cache, world: &World, rows: &[Row]) -> Option<(Evaluat
     let representatives: HashMap<u32, u32> = of_rows.iter().copied().zip(0..).collect();
     let numbers = of_rows.iter().map(|class| (*class, known.number_of(*class))).collect();
     let classes = Classes { of_rows, known: numbers, representatives };
-    let missed = classes.representatives.iter().filter(|(class, _)| classes.known[*class] == MISS);
-    let mut misses: Vec<u32> = missed.map(|(_, at)| *at).collect();
+    let unknown = classes.representatives.iter().filter(|(class, _)| classes.known[*class] == MISS);
+    let mut misses: Vec<u32> = unknown.map(|(_, at)| *at).collect();
     misses.sort_unstable();
     Some((Evaluation::of_row_classes(known, world.clone(), rows.into(), misses), classes))
 }

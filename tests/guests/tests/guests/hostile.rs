@@ -91,10 +91,7 @@ fn decide(gateway: &Gateway, verb: Verb) -> Result<String, DecideError> {
             let candidate =
                 |n: u32| CandidateQuery { node: format!("n{n}").into(), victims: victims(n), pdb_violations: 0 };
             let candidates: Vec<_> = (0..world::NODES).map(candidate).collect();
-            Ok(format!(
-                "{:?}",
-                gateway.preempt("", Arc::new(Pod::default()), &candidates, Instant::now(), Sender::default())?.0
-            ))
+            Ok(format!("{:?}", gateway.preempt("", Arc::new(Pod::default()), &candidates, Instant::now())?.0))
         }
         Verb::Bind => {
             let query = BindQuery {

@@ -5,9 +5,9 @@ use std::{borrow::Cow, sync::Arc};
 use hashbrown::HashMap;
 
 use crate::{
-    Cluster, Placed, Pod, Sender, Slot,
+    Cluster, Placed, Pod, Slot,
     decide::{CandidateQuery, DecideError, Victims, filter::NOT_SEEN},
-    node_cache::SenderNodeCaches,
+    node_cache::NodeCache,
 };
 
 /// The node of a candidate with its pods, and the indices of the victims among them; or why it is dropped.
@@ -17,7 +17,7 @@ type PlacedCandidate = Result<(Slot, Vec<u32>), Cow<'static, str>>;
 pub(super) fn place(
     query: &CandidateQuery<'_>,
     cluster: Option<&Cluster>,
-    (node_caches, sender): (&SenderNodeCaches, Sender),
+    node_cache: &NodeCache,
 ) -> Result<PlacedCandidate, DecideError> {
     let seen = cluster.and_then(|cluster| cluster.slots().get(cluster.find(&query.node)? as usize)).cloned();
     let (slot, mut victims) = match &query.victims {
@@ -37,7 +37,7 @@ pub(super) fn place(
             // A scheduler that sends whole objects has sent this node with a filter request, of this pod or of another:
             // candidates are mostly nodes that its own filters had refused for this one.
             let placed = seen.as_ref().and_then(|slot| slot.placed.clone());
-            let sent = node_caches.find_node(sender, &query.node).map(|node| Slot { node, placed });
+            let sent = node_cache.known().by_name(&query.node).cloned().map(|node| Slot { node, placed });
             let Some(mut slot) = sent.or(seen) else { return Ok(Err(NOT_SEEN.1.into())) };
             let pods = objects.iter().map(|json| Pod::placed_from_json(json)).collect::<Result<Vec<_>, _>>()?;
             let victims = place_pods(&mut slot, pods);

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use super::fixture::*;
 use crate::{
-    Clock, DecideError, LabelSelector, Match, Mode, Nodes, Operator, Pod, Query, Read, Requirement, ScoreScale, Sender,
-    Value, Verdict,
+    Clock, DecideError, LabelSelector, Match, Mode, Nodes, Operator, Pod, Query, Read, Requirement, ScoreScale, Value,
+    Verdict,
 };
 
 fn reason(policy: &str, reason: &str) -> String {
@@ -163,5 +163,5 @@ fn an_unknown_group_is_an_error_that_names_it() {
     let query = fixture.query(Nodes::Names(&[]));
     assert_eq!(fixture.gateway.filter("gpu", &query).unwrap_err(), DecideError::UnknownGroup("gpu".into()));
     assert!(fixture.gateway.prioritize(ScoreScale::Coarse, "gpu", &query).is_err());
-    assert!(fixture.gateway.preempt("gpu", mk_pod(), &[], fixture.clock.now(), Sender::default()).is_err());
+    assert!(fixture.gateway.preempt("gpu", mk_pod(), &[], fixture.clock.now()).is_err());
 }

@@ -423,7 +423,7 @@ impl Fixture {
     }
 
     pub(super) fn preempt(&self, candidates: &[CandidateQuery<'_>]) -> Result<PreemptOutcome, DecideError> {
-        let (outcome, after) = self.gateway.preempt("", mk_pod(), candidates, self.clock.now(), Sender::default())?;
+        let (outcome, after) = self.gateway.preempt("", mk_pod(), candidates, self.clock.now())?;
         after.run();
         Ok(outcome)
     }

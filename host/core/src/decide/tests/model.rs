@@ -130,7 +130,7 @@ impl Model {
 
     /// Whole nodes as a request brings them: those that are known are told by it, or not.
     fn objects(&self, slots: &[u32], rng: &mut Random) -> Vec<NodeObject> {
-        let known = self.fixture.gateway.known_nodes(Sender::default());
+        let known = self.fixture.gateway.known_nodes();
         let object = |slot: &u32| {
             let json = self.cluster.slots()[*slot as usize].node.json();
             match known.by_json(json).filter(|_| rng.below(2) == 0) {

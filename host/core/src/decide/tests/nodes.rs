@@ -96,7 +96,7 @@ fn a_node_of_an_earlier_request_is_not_read_again() {
     let node = |at: usize| {
         let query = fixture.query(Nodes::Objects(&objects));
         let scene =
-            crate::decide::RequestContext::new(&query, None, fixture.gateway.node_caches(), &Moment::at(0)).unwrap();
+            crate::decide::RequestContext::new(&query, None, fixture.gateway.node_cache(), &Moment::at(0)).unwrap();
         Arc::clone(&scene.node_set().cluster.slots()[at].node)
     };
     assert!(Arc::ptr_eq(&node(0), &node(0)));

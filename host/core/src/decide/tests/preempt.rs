@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::fixture::*;
 use crate::{
     CandidateQuery, CandidateRead, Cluster, FaultKind, NodeObject, NodeRead, OnError, PlacedRead, Preemption, Read,
-    Sender, Value, Verb, Verdict, Victims, View,
+    Value, Verb, Verdict, Victims, View,
 };
 
 /// n1 holds a, b and c of priority 1 to 3; n2 holds d.
@@ -22,11 +22,7 @@ fn mk_world() -> Arc<Cluster> {
 /// A filter request brings the whole node.
 fn learn(fixture: &Fixture, node: &serde_json::Value) {
     let nodes = [NodeObject::Json(bytes(node))];
-    fixture
-        .gateway
-        .node_caches()
-        .with(Sender::default(), |memory| memory.resolve(&nodes, None, &Arc::default()).map(drop))
-        .unwrap();
+    fixture.gateway.node_cache().resolve(&nodes, None, &Arc::default()).unwrap();
 }
 
 fn number(view: &View, read: Read<'_>) -> i64 {
