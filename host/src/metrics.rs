@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 use plimsoll_core::{Cluster, PolicyState, Roster};
-use plimsoll_directory::PolicyChange;
+use plimsoll_directory::{ChangeKind, PolicyChange};
 use prometheus_client::{
     encoding::text::{encode_eof, encode_registry},
     metrics::{counter::Counter, family::Family, gauge::Gauge, info::Info},
@@ -84,7 +84,7 @@ impl Metrics {
     pub(crate) fn reloaded(&self, roster: &Roster, changes: &[PolicyChange]) {
         for change in changes {
             if let Some(result) = reload_result(change) {
-                let labels = [("policy", change.id().to_owned()), ("result", result.to_owned())];
+                let labels = [("policy", change.id.clone()), ("result", result.to_owned())];
                 self.reloads.get_or_create(&labels).inc();
             }
         }
@@ -121,14 +121,14 @@ fn registered<M: prometheus_client::registry::Metric + Clone + Default>(
 
 /// The value of `result` for a change; `None` for a file that is no policy.
 fn reload_result(change: &PolicyChange) -> Option<&'static str> {
-    match change {
-        PolicyChange::Loaded { .. } => Some("loaded"),
-        PolicyChange::Unchanged { .. } | PolicyChange::Cleared { .. } => Some("unchanged"),
-        PolicyChange::Refused { .. } | PolicyChange::Problem { .. } => Some("refused"),
-        PolicyChange::Removed { .. } => Some("removed"),
-        PolicyChange::Library { .. } => Some("library"),
-        PolicyChange::RolledBack { .. } => Some("rolled-back"),
-        PolicyChange::SwitchedOff { .. } => Some("off"),
-        PolicyChange::Ignored { .. } => None,
+    match change.kind {
+        ChangeKind::Loaded { .. } => Some("loaded"),
+        ChangeKind::Unchanged | ChangeKind::Cleared { .. } => Some("unchanged"),
+        ChangeKind::Refused { .. } | ChangeKind::Problem { .. } => Some("refused"),
+        ChangeKind::Removed { .. } => Some("removed"),
+        ChangeKind::Library => Some("library"),
+        ChangeKind::RolledBack { .. } => Some("rolled-back"),
+        ChangeKind::SwitchedOff => Some("off"),
+        ChangeKind::Ignored { .. } => None,
     }
 }

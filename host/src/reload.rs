@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use plimsoll_core::{Failure, Gateway, Member, Mode, PolicyState, Roster};
-use plimsoll_directory::{PolicyChange, RosterUpdate};
+use plimsoll_directory::{ChangeKind, PolicyChange, RosterUpdate};
 use tracing::{error, info, warn};
 
 use crate::{
@@ -19,11 +19,6 @@ use crate::{
 /// The message about a policy that reads placed pods or the whole cluster if the gateway knows none.
 pub(crate) const BLIND: &str = "it reads the pods on nodes or the whole cluster, and this gateway has no view of them: every node looks empty to it; \
     start plimsoll with --kubeconfig or --snapshot";
-
-const ROLLED_BACK: &str = "policy rolled back: the last version that has answered is in force again";
-
-const LIBRARY: &str =
-    "the policy is a library now and is not asked, because a sidecar of another policy names its module";
 
 /// Where updates of the directory go.
 pub(crate) struct Reload {
@@ -143,7 +138,7 @@ fn warn_of_outrun(update: &RosterUpdate, binds: bool) {
 
 fn new_members(update: &RosterUpdate) -> impl Iterator<Item = &Arc<Member>> {
     let is_new = |id: &str| {
-        update.changes.iter().any(|change| matches!(change, PolicyChange::Loaded { .. }) && change.id() == id)
+        update.changes.iter().any(|change| matches!(change.kind, ChangeKind::Loaded { .. }) && change.id == id)
     };
     update.roster.members().filter(move |member| is_new(member.id()))
 }
@@ -167,34 +162,40 @@ fn log_problem(id: &str, error: &str, kept: bool) {
     }
 }
 
-fn log_change(change: &PolicyChange) {
-    match change {
-        PolicyChange::Loaded { id, mode, digest, sidecar, only_settings, version, took } => {
+fn log_change(PolicyChange { id, kind }: &PolicyChange) {
+    match kind {
+        ChangeKind::Loaded { mode, digest, sidecar, only_settings, version, took } => {
             let (sidecar, took) = (sidecar.as_deref().unwrap_or("none"), crate::text::duration(*took));
             let what =
                 if *only_settings { "policy loaded: only its sidecar or its facts changed" } else { "policy loaded" };
             info!(policy = id, mode = mode.as_str(), digest, sidecar, version, %took, "{what}");
         }
-        PolicyChange::Refused { id, error, kept: true } => {
+        ChangeKind::Refused { error, kept: true } => {
             error!(policy = id, error, "policy refused: its last good version stays in force");
         }
-        PolicyChange::Refused { id, error, kept: false } => {
+        ChangeKind::Refused { error, kept: false } => {
             error!(policy = id, error, "policy refused: it is not in force");
         }
-        PolicyChange::Problem { id, error, kept } => log_problem(id, error, *kept),
-        PolicyChange::Ignored { id, why } => warn!(file = id, "a file of the policy directory is ignored: {why}"),
-        PolicyChange::Cleared { id, error } => info!(name = id, error, "this problem of the directory is over"),
-        PolicyChange::Unchanged { id } => info!(policy = id, "the version in force is back in place"),
-        PolicyChange::Removed { id, was_kept: true } => {
+        ChangeKind::Problem { error, kept } => log_problem(id, error, *kept),
+        ChangeKind::Ignored { why } => warn!(file = id, "a file of the policy directory is ignored: {why}"),
+        ChangeKind::Cleared { error } => info!(name = id, error, "this problem of the directory is over"),
+        ChangeKind::Unchanged => info!(policy = id, "the last good version is back in place"),
+        ChangeKind::Removed { was_kept: true } => {
             warn!(policy = id, "policy removed: it was kept without its files only until a policy was loaded");
         }
-        PolicyChange::Removed { id, was_kept: false } => warn!(policy = id, "policy removed"),
-        PolicyChange::RolledBack { id, version, back, digest, error } => {
-            error!(policy = id, version, back, digest, error, "{ROLLED_BACK}");
+        ChangeKind::Removed { was_kept: false } => warn!(policy = id, "policy removed"),
+        ChangeKind::RolledBack { version, back, digest, error } => {
+            error!(
+                policy = id,
+                version, back, digest, error, "policy rolled back: the last good version is in force again"
+            );
         }
-        PolicyChange::SwitchedOff { id } => warn!(policy = id, "policy switched off by its sidecar"),
-        PolicyChange::Library { id } => {
-            warn!(policy = id, "{LIBRARY}");
+        ChangeKind::SwitchedOff => warn!(policy = id, "policy switched off by its sidecar"),
+        ChangeKind::Library => {
+            warn!(
+                policy = id,
+                "the policy is a library now and is not asked, because a sidecar of another policy names its module"
+            );
         }
     }
 }

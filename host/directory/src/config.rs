@@ -1,6 +1,6 @@
-//! Settings of the watched directory.
+//! Settings of the watched directory, and the errors that end the work of this crate.
 
-use std::{path::PathBuf, time::Duration};
+use std::{io, path::PathBuf, time::Duration};
 
 /// Limits for the files of one policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,17 +32,48 @@ pub struct DirectoryConfig {
     pub last_good: Option<PathBuf>,
 }
 
+/// Why a directory cannot be read or watched, or a single policy not be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum DirectoryError {
+    /// The directory cannot be listed.
+    #[error("{} cannot be read: {cause}; expected a directory with policies (.wasm) and sidecars (.yaml)", path.display())]
+    Unreadable {
+        /// The directory.
+        path: PathBuf,
+        /// The system's error.
+        cause: io::Error,
+    },
+    /// The directory holds more policies than a roster may have.
+    #[error("{} holds more than {most} policy files", path.display())]
+    TooMany {
+        /// The directory.
+        path: PathBuf,
+        /// The most that it may hold.
+        most: usize,
+    },
+    /// The files of a policy are refused; the text names file, place and the expected content.
+    #[error("{0}")]
+    Refused(String),
+    /// The thread that watches could not be started.
+    #[error("cannot start a thread to watch {}: {cause}", path.display())]
+    Thread {
+        /// The directory.
+        path: PathBuf,
+        /// The system's error.
+        cause: io::Error,
+    },
+}
+
 // === impl DirectoryConfig ===
 
 impl DirectoryConfig {
     /// The defaults for this directory: file-system events, 100 ms, modules up to 64 MiB.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         let ReadLimits { module_bytes, memory } = ReadLimits::default();
-        let settle = Duration::from_millis(100);
         Self {
             path: path.into(),
             poll: None,
-            settle,
+            settle: Duration::from_millis(100),
             max_module_bytes: module_bytes,
             max_memory: memory,
             allow_empty: false,
@@ -51,7 +82,7 @@ impl DirectoryConfig {
         }
     }
 
-    pub(crate) fn bounds(&self) -> ReadLimits {
+    pub(crate) fn limits(&self) -> ReadLimits {
         ReadLimits { module_bytes: self.max_module_bytes, memory: self.max_memory }
     }
 }

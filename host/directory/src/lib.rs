@@ -2,49 +2,35 @@
 //!
 //! ```text
 //!  directory ──> Scan ──> Settling ──> PolicyTable ──> RosterUpdate { roster, changes }
-//!             (stamps)  (debouncing)      │  ▲ keeps the last good
-//!                                   Job   ▼  │  JobOutcome
-//!                                      WorkerPool ──> Loader (port: compiles)
+//!             (stamps)               of PolicyEntry
+//!                                LoadJob ▼  ▲ LoadOutcome
+//!                                  Content ──> Loader (port: compiles)
 //! ```
 //!
 //! A policy is loaded as a whole or not at all: while its files are bad, the last good version keeps answering. One
-//! thread scans, decides and publishes; a pool of threads reads, loads and calls policies, so that a slow policy does not
-//! delay others.
-//! None of this runs on a request's thread.
+//! thread (`watch.rs`) scans, decides and publishes; other threads read, load and try policies (`load.rs`). What each
+//! policy goes through is two state machines (`states.rs`). None of this runs on a request's thread.
 
-mod change_watch;
 mod config;
-mod entry;
-mod error;
-mod fact_pool;
-mod initial_sidecars;
-mod known_modules;
+mod content;
 mod last_good;
 mod listing;
 mod load;
-mod past_versions;
-mod refusal;
-mod retry;
-mod rollback_check;
+mod policy;
 mod scan;
 mod settling;
 mod sidecar;
-mod source;
-mod stand_in;
+mod states;
 mod table;
 mod update;
-mod vanished;
 mod watch;
 mod watcher;
-mod worker_pool;
 
-pub use change_watch::ChangeWatch;
-pub use config::DirectoryConfig;
-pub use error::DirectoryError;
-pub use fact_pool::FactPool;
+pub use config::{DirectoryConfig, DirectoryError};
 pub use listing::{ListedPolicy, PolicyFiles, list_policies, policy_files};
 pub use load::{load_one, module_at};
 pub use scan::ignored_files;
 pub use sidecar::sidecar_schema;
-pub use update::{PolicyChange, RosterUpdate};
+pub use update::{ChangeKind, PolicyChange, RosterUpdate};
 pub use watch::{Directory, DirectoryWatch};
+pub use watcher::ChangeWatch;

@@ -8,10 +8,8 @@ use std::{
 use crate::{
     DirectoryError,
     config::ReadLimits,
-    refusal::FileRefusal,
+    content::{FileRefusal, SidecarFile, no_module},
     scan::{File, PolicyId, Scan, Sources, name_problem, two_sidecars},
-    sidecar::Sidecar,
-    source::{self, no_module, parse_sidecar, read_sidecar},
 };
 
 /// A policy of a directory, as the gateway would find it.
@@ -38,29 +36,34 @@ pub struct PolicyFiles {
 /// If the directory cannot be listed, or has too many files.
 pub fn list_policies(root: &Path) -> Result<Vec<ListedPolicy>, DirectoryError> {
     let scan = Scan::take(root)?;
-    let mut libraries: BTreeSet<File> = BTreeSet::new();
-    let mut policies = Vec::new();
-    for (id, sources) in scan.policies() {
-        let resolved = resolve(root, &sources);
-        if let Ok((parsed, module)) = &resolved
-            && parsed.module.is_some()
-        {
-            libraries.insert(module.clone());
+    let limits = ReadLimits::default();
+    let read = |(id, sources): (PolicyId, Sources)| {
+        let sidecar = SidecarFile::read(root, &sources, &limits);
+        (id, sources, sidecar)
+    };
+    let policies: Vec<(PolicyId, Sources, Result<SidecarFile, FileRefusal>)> =
+        scan.policies().into_iter().map(read).collect();
+    let named = policies.iter().filter_map(|(.., sidecar)| sidecar.as_ref().ok()?.named_module.clone());
+    let libraries: BTreeSet<File> = named.collect();
+    let mut all: Vec<(PolicyId, Result<PolicyFiles, FileRefusal>)> = Vec::new();
+    for (id, Sources { module, sidecar: file, .. }, sidecar) in policies {
+        if file.is_none() && module.as_ref().is_some_and(|module| libraries.contains(module)) {
+            continue;
         }
-        policies.push((id, sources, resolved));
+        let path = file.map(|file| file.path(root));
+        let files = sidecar.and_then(|sidecar| {
+            let module = sidecar.named_module.or(module);
+            let module = module.ok_or_else(|| no_module(path.as_deref().unwrap_or(Path::new(""))))?;
+            Ok(PolicyFiles { module: module.path(root), sidecar: path.clone() })
+        });
+        all.push((id, files));
     }
-    policies.retain(|(_, sources, _)| {
-        sources.sidecar.is_some() || sources.module.as_ref().is_none_or(|module| !libraries.contains(module))
-    });
-    let listed = policies.into_iter().map(|(id, sources, resolved)| {
-        let sidecar = sources.sidecar.map(|file| file.path(root));
-        let files = resolved.map(|(_, module)| PolicyFiles { module: module.path(root), sidecar });
-        (id, files.map_err(refused))
-    });
-    let problems = scan.problems.iter().map(|(id, text)| (id.clone(), Err(DirectoryError::Refused(text.clone()))));
-    let mut all: Vec<(PolicyId, Result<PolicyFiles, DirectoryError>)> = listed.chain(problems).collect();
+    all.extend(scan.problems.iter().map(|(id, text)| (id.clone(), Err(FileRefusal::new(text)))));
     all.sort_by(|(one, _), (other, _)| one.cmp(other));
-    Ok(all.into_iter().map(|(id, files)| ListedPolicy { name: id.to_string(), files }).collect())
+    Ok(all
+        .into_iter()
+        .map(|(id, files)| ListedPolicy { name: id.to_string(), files: files.map_err(refused) })
+        .collect())
 }
 
 /// The files of the policy that a module or a sidecar belongs to.
@@ -86,24 +89,9 @@ pub fn policy_files(file: &Path) -> Result<PolicyFiles, DirectoryError> {
     Ok(PolicyFiles { module, sidecar: Some(file.to_owned()) })
 }
 
-/// The sidecar of a policy, parsed, and its module.
-fn resolve(root: &Path, sources: &Sources) -> Result<(Sidecar, File), FileRefusal> {
-    if let Some(problem) = &sources.problem {
-        return Err(FileRefusal::new(problem));
-    }
-    let path = sources.sidecar.as_ref().map(|file| file.path(root));
-    // The user of a command may read the file that a link leads to, so errors quote it.
-    let text = path.as_deref().map(|path| read_sidecar(None, path)).transpose()?;
-    let parsed = parse_sidecar(path.as_deref(), text.as_ref(), &ReadLimits::default())?;
-    let module = source::module_of(sources, &parsed, path.as_deref())?;
-    Ok((parsed, module))
-}
-
 /// The module of a sidecar that may be in a group or in the root.
 fn module_of_sidecar(sidecar: &Path) -> Result<PathBuf, FileRefusal> {
-    let text = read_sidecar(None, sidecar)?;
-    let parsed = parse_sidecar(Some(sidecar), Some(&text), &ReadLimits::default())?;
-    let Some(named) = parsed.module else {
+    let Some(named) = SidecarFile::at(Some(sidecar), &ReadLimits::default())?.sidecar.module else {
         let module = sidecar.with_extension("wasm");
         return if module.symlink_metadata().is_ok() { Ok(module) } else { Err(no_module(sidecar)) };
     };

@@ -1,66 +1,50 @@
-//! Loads a policy: reads its files, compiles, validates, and builds a member of the roster.
-
-mod build;
-mod program;
+//! Loads a policy: reads its files, compiles, validates, tries each verb, and builds a member of the roster.
 
 use std::{
-    cell::OnceCell,
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use parking_lot::Mutex;
-use plimsoll_core::{LoadError, LoadRequest, Loader, Member, Mode, Module, Policy};
-use plimsoll_system::FileStamp;
+use plimsoll_core::{
+    Ask, CallClass, FactAccess, Limits, Loader, Member, Mode, Module, PROGRAM_VERBS, Policy, PolicyConfig,
+    TRIAL_TIMEOUT, TrialCall, TrialFault, Verb, View, not_counting, undecorated,
+};
 
-pub(crate) use self::build::build;
 use crate::{
     DirectoryError,
     config::ReadLimits,
-    fact_pool::FactPool,
-    known_modules::KnownModules,
-    last_good::{LastGood, StagedVersion},
-    refusal::FileRefusal,
-    scan::{File, PolicyId, Scan, Sources},
-    source::{Content, ContentDigests, ContentReader, Reading, SidecarSummary, Stamps, read_module},
+    content::{Content, ContentDigests, FileRefusal, SidecarFile, Stamps, id_of_file, read_module},
+    last_good::LastGood,
+    policy::Version,
+    scan::{PolicyId, Scan, Sources},
 };
 
-/// A version of a policy, and the digests of its files.
-#[derive(Debug, Clone)]
-pub(crate) struct PolicyVersion {
-    pub(crate) member: Arc<Member>,
-    pub(crate) digests: ContentDigests,
-}
+/// Timeout of the call that validates a policy's settings.
+const VALIDATE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The time after which no further verb is tried: a policy that loops in each of its verbs must not delay others for long.
+const MAX_TRIALS: Duration = Duration::from_secs(3);
+
+/// The settings of a policy without settings.
+const NO_SETTINGS: &str = "null";
 
 /// The job of loading one policy from its current files.
 pub(crate) struct LoadJob {
     pub(crate) id: PolicyId,
-    /// Tells the job from earlier ones for this policy.
+    /// Tells the job from all others.
     pub(crate) number: u64,
     /// The number of the version that it creates.
     pub(crate) version: u64,
     pub(crate) sources: Sources,
     pub(crate) scan: Arc<Scan>,
+    pub(crate) sidecar: Result<Arc<SidecarFile>, FileRefusal>,
     /// The version in force.
-    pub(crate) current: Option<PolicyVersion>,
-    /// Contents that were refused before and must not be tried again now.
-    pub(crate) refused: Vec<ContentDigests>,
-    /// Whether a version stored before a restart may be put in force if the files are refused.
+    pub(crate) current: Option<Version>,
+    /// The content that was refused before and must not be tried again, and why.
+    pub(crate) refused: Option<(ContentDigests, FileRefusal)>,
+    /// Whether the last good version from before a restart is needed.
     pub(crate) may_restore: bool,
-    /// Whether it may take long, so that others may go first.
-    pub(crate) is_slow: bool,
-    /// Whether its files were refused before.
-    pub(crate) is_retry: bool,
-    /// The file of the module, as far as the scan knows.
-    pub(crate) module: Option<ModuleFile>,
-}
-
-/// The file of a module as a scan has found it: another content is another value.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct ModuleFile {
-    pub(crate) file: File,
-    pub(crate) stamp: FileStamp,
 }
 
 /// The outcome of a load job.
@@ -68,28 +52,10 @@ pub(crate) struct LoadOutcome {
     pub(crate) id: PolicyId,
     pub(crate) number: u64,
     pub(crate) stamps: Stamps,
-    pub(crate) summary: Option<SidecarSummary>,
-    pub(crate) time: LoadTime,
+    pub(crate) took: Duration,
     pub(crate) result: LoadResult,
-    /// The version that is ready, written for a restart.
-    pub(crate) staged: Option<StagedVersion>,
-}
-
-/// The duration of an attempt to load.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct LoadTime {
-    /// From the first file to the end.
-    pub(crate) total: Duration,
-    /// The part outside of the loader: within it modules wait for each other, and it bounds the cost of modules that
-    /// fail again and again by itself.
-    pub(crate) without_loader: Duration,
-}
-
-/// The loader of one job: it measures the time of another one, and passes on how urgent the job is.
-struct JobLoader<'a> {
-    loader: &'a dyn Loader,
-    is_urgent: bool,
-    taken: Mutex<Duration>,
+    /// The last good version from before a restart, unless it is that of the files.
+    pub(crate) restored: Option<Version>,
 }
 
 /// The result of a load.
@@ -97,214 +63,104 @@ pub(crate) enum LoadResult {
     /// The files changed while they were read.
     Changing,
     /// The files are those of the version in force.
-    InForce,
-    /// The files were refused before.
-    RefusedBefore(ContentDigests),
+    Same,
     /// The files are refused; the content is known if all of it could be read.
     Refused(FileRefusal, Option<ContentDigests>),
     /// A version is ready.
-    Loaded {
-        version: PolicyVersion,
-        /// The last good version from before a restart, for a rollback.
-        last_good: Option<PolicyVersion>,
-    },
-    /// The files are refused, and the last good version from before a restart is ready.
-    Restored { last_good: PolicyVersion, refusal: FileRefusal, digests: Option<ContentDigests> },
+    Loaded(Version),
 }
 
 /// The context in which load jobs run.
 pub(crate) struct LoadContext {
     pub(crate) root: PathBuf,
-    pub(crate) bounds: ReadLimits,
+    pub(crate) limits: ReadLimits,
     pub(crate) loader: Arc<dyn Loader>,
-    pub(crate) known_modules: KnownModules,
-    pub(crate) fact_pool: FactPool,
     pub(crate) last_good: Option<Arc<LastGood>>,
-}
-
-// === impl PolicyVersion ===
-
-impl PolicyVersion {
-    /// Whether its sidecar switches it off.
-    pub(crate) fn is_off(&self) -> bool {
-        self.member.config.mode == Mode::Off
-    }
-}
-
-// === impl ModuleFile ===
-
-impl ModuleFile {
-    /// Its bytes.
-    pub(crate) const fn size(&self) -> u64 {
-        match self.stamp {
-            FileStamp::File { length, .. } => length,
-            FileStamp::Dangling | FileStamp::Other => 0,
-        }
-    }
 }
 
 // === impl LoadContext ===
 
 impl LoadContext {
     /// Loads a policy from its current files.
-    pub(crate) fn carry_out(&self, job: LoadJob) -> LoadOutcome {
+    pub(crate) fn carry_out(&self, job: &LoadJob) -> LoadOutcome {
         let started = Instant::now();
-        let loader = JobLoader { loader: self.loader.as_ref(), is_urgent: !job.is_slow, taken: Mutex::default() };
-        let reader = ContentReader { known: &self.known_modules, loader: &loader, facts: &self.fact_pool };
-        let reading = Reading::take(&self.root, &job.scan, &job.sources, &self.bounds, reader);
-        let read = reading.content.as_ref().and_then(|content| content.as_ref().ok());
-        let digests = read.map(|content| content.digests.clone());
-        // Building it takes trial calls, so it is built at most once: both the attempt and a refusal may need it.
-        let restored = OnceCell::new();
-        let last_good = || restored.get_or_init(|| self.restore(&job, digests.as_ref(), &loader)).clone();
-        let (result, staged) = match reading.content {
-            None => (LoadResult::Changing, None),
-            Some(Err(refusal)) => (LoadResult::Refused(refusal, None), None),
+        let (stamps, content) = Content::read(&self.root, &job.scan, &job.sources, job.sidecar.clone(), &self.limits);
+        let stored = self.last_good.as_ref().filter(|_| job.may_restore && content.is_some());
+        let stored = stored.and_then(|last_good| last_good.read(&job.id, &self.root, &self.limits));
+        let (good, rejected) = stored.unzip();
+        let result = match content {
+            None => LoadResult::Changing,
+            Some(Err(refusal)) => LoadResult::Refused(refusal, None),
             Some(Ok(content)) => {
-                let result = self.attempt(&job, &content, &loader, &last_good);
-                let staged = self.stage_if_loaded(&job, &content, &result);
-                (result, staged)
+                let refused = job.refused.iter().chain(rejected.iter().flatten());
+                self.load(job, content, good.as_ref(), refused)
             }
         };
-        let result = restore_if_refused(reading.summary.as_ref(), result, &last_good);
-        let total = started.elapsed();
-        let time = LoadTime { total, without_loader: total.saturating_sub(loader.taken()) };
-        let LoadJob { id, number, .. } = job;
-        LoadOutcome { id, number, stamps: reading.stamps, summary: reading.summary, time, result, staged }
+        let is_of_files = |version: &Version, good: &Content| version.digests == good.digests;
+        let good = good.filter(|good| !matches!(&result, LoadResult::Loaded(version) if is_of_files(version, good)));
+        let restored = good.and_then(|good| self.restore(job, &good));
+        let (id, number, took) = (job.id.clone(), job.number, started.elapsed());
+        LoadOutcome { id, number, stamps, took, result, restored }
     }
 
-    fn attempt(
+    fn load<'r>(
         &self,
         job: &LoadJob,
-        content: &Content,
-        loader: &dyn Loader,
-        last_good: &dyn Fn() -> Option<PolicyVersion>,
+        content: Content,
+        good: Option<&Content>,
+        mut refused: impl Iterator<Item = &'r (ContentDigests, FileRefusal)>,
     ) -> LoadResult {
         let digests = content.digests.clone();
         if job.current.as_ref().is_some_and(|version| version.digests == digests) {
-            return LoadResult::InForce;
+            return LoadResult::Same;
         }
-        if job.refused.contains(&digests) {
-            return LoadResult::RefusedBefore(digests);
+        if let Some((_, refusal)) = refused.find(|(refused, _)| *refused == digests) {
+            return LoadResult::Refused(refusal.clone(), Some(digests));
         }
-        if let Some((_, why)) = self.rolled_back(job).filter(|(bad, _)| *bad == digests) {
-            return LoadResult::Refused(FileRefusal::rolled_back(why), Some(digests));
-        }
-        let last_good = last_good();
         // The version from before a restart has the first number.
-        let version = job.version + u64::from(last_good.is_some());
+        let is_stored = good.is_some_and(|good| good.digests == digests);
+        let number = job.version + u64::from(good.is_some() && !is_stored);
         let current = job.current.as_ref().map(|version| version.member.as_ref());
-        match build(&job.id, version, content, current, loader) {
+        match build(&job.id, number, &content, current, self.loader.as_ref()) {
             Ok(member) => {
-                LoadResult::Loaded { version: PolicyVersion { member: Arc::new(member), digests }, last_good }
+                let is_to_save = self.last_good.is_some() && !is_stored;
+                let unsaved = is_to_save.then(|| Arc::new(content));
+                LoadResult::Loaded(Version { member: Arc::new(member), digests, unsaved })
             }
             Err(refusal) => LoadResult::Refused(refusal, Some(digests)),
         }
     }
 
-    /// Writes a version that is ready; whether it stays is decided when it comes into force.
-    fn stage_if_loaded(&self, job: &LoadJob, content: &Content, result: &LoadResult) -> Option<StagedVersion> {
-        let is_to_keep = matches!(result, LoadResult::Loaded { version, .. } if !version.is_off());
-        self.last_good.as_ref().filter(|_| is_to_keep)?.stage(&job.id, content)
-    }
-
-    /// Loads the last good version from before a restart, if there is one, it is not that of the files, and it still loads.
-    fn restore(&self, job: &LoadJob, files: Option<&ContentDigests>, loader: &dyn Loader) -> Option<PolicyVersion> {
-        let last_good = self.last_good.as_ref().filter(|_| job.may_restore)?;
-        let content = last_good.good(&job.id)?.restore(&job.id, &self.bounds, &self.fact_pool).ok()?;
-        if content.sidecar.config.mode == Mode::Off || files == Some(&content.digests) {
-            return None;
-        }
-        let member = build(&job.id, job.version, &content, None, loader).ok()?;
-        Some(PolicyVersion { member: Arc::new(member), digests: content.digests })
-    }
-
-    /// The content that was rolled back before a restart, and why; `None` if no version was stored to go back to.
-    fn rolled_back(&self, job: &LoadJob) -> Option<(ContentDigests, String)> {
-        let last_good = self.last_good.as_ref().filter(|_| job.may_restore)?;
-        last_good.good(&job.id)?;
-        last_good.rolled_back(&job.id)
-    }
-}
-
-/// Restores the version stored before a restart, unless the sidecar switches the policy off.
-fn restore_if_refused(
-    summary: Option<&SidecarSummary>,
-    result: LoadResult,
-    last_good: &dyn Fn() -> Option<PolicyVersion>,
-) -> LoadResult {
-    let LoadResult::Refused(refusal, digests) = result else { return result };
-    let is_off = summary.is_some_and(|summary| summary.config.mode == Mode::Off);
-    match last_good().filter(|_| !is_off) {
-        Some(last_good) => LoadResult::Restored { last_good, refusal, digests },
-        None => LoadResult::Refused(refusal, digests),
+    fn restore(&self, job: &LoadJob, good: &Content) -> Option<Version> {
+        let member = build(&job.id, job.version, good, None, self.loader.as_ref());
+        let member = member.inspect_err(|refusal| {
+            tracing::warn!(policy = %job.id, error = refusal.text, "its last good version does not load any more");
+        });
+        Some(Version { member: Arc::new(member.ok()?), digests: good.digests.clone(), unsaved: None })
     }
 }
 
 // === impl LoadOutcome ===
 
 impl LoadOutcome {
-    /// Whether the files changed while they were read.
-    pub(crate) fn is_changing(&self) -> bool {
-        matches!(self.result, LoadResult::Changing)
-    }
-
     /// The outcome of a job if plimsoll itself failed.
     pub(crate) fn failed(job: &LoadJob) -> Self {
         let stamps = job.sources.files().map(|file| (file.clone(), job.scan.files.get(file).copied())).collect();
         let refusal = FileRefusal::transient("plimsoll itself failed while it loaded the policy; its log says how");
-        let result = LoadResult::Refused(refusal, None);
-        Self {
-            id: job.id.clone(),
-            number: job.number,
-            stamps,
-            summary: None,
-            time: LoadTime::default(),
-            result,
-            staged: None,
-        }
+        let (result, took) = (LoadResult::Refused(refusal, None), Duration::ZERO);
+        Self { id: job.id.clone(), number: job.number, stamps, took, result, restored: None }
     }
 }
 
-// === impl JobLoader ===
-
-impl JobLoader<'_> {
-    fn taken(&self) -> Duration {
-        *self.taken.lock()
-    }
-}
-
-impl Loader for JobLoader<'_> {
-    fn load_for(&self, request: LoadRequest<'_>) -> Result<Arc<dyn Policy>, LoadError> {
-        let started = Instant::now();
-        let loaded = self.loader.load_for(LoadRequest { is_urgent: self.is_urgent, ..request });
-        *self.taken.lock() += started.elapsed();
-        loaded
-    }
-
-    fn preinitialize(&self, name: &str, version: u64, module: &Module, settings: &Arc<str>) {
-        self.loader.preinitialize(name, version, module, settings);
-    }
-
-    fn refusal(&self, digest: &[u8; 32]) -> Option<LoadError> {
-        self.loader.refusal(digest)
-    }
-}
-
-/// Loads one policy from a module and, if there is one, its sidecar, as a directory would. The limits on facts hold for
-/// the members that are alive and have the same pool.
+/// Loads one policy from a module and, if there is one, its sidecar, as a directory would.
 ///
 /// # Errors
 /// Says which file is refused, where in it, and the expected content.
-pub fn load_one(
-    module: &Path,
-    sidecar: Option<&Path>,
-    loader: &dyn Loader,
-    facts: &FactPool,
-) -> Result<Member, DirectoryError> {
-    let stem = sidecar.unwrap_or(module).file_stem().unwrap_or_default().to_string_lossy();
-    let id = PolicyId { group: Arc::from(""), name: Arc::from(stem.as_ref()) };
-    Content::read(module, sidecar, &ReadLimits::default(), facts)
+pub fn load_one(module: &Path, sidecar: Option<&Path>, loader: &dyn Loader) -> Result<Member, DirectoryError> {
+    let (id, limits) = (id_of_file(sidecar.unwrap_or(module)), ReadLimits::default());
+    let directory = sidecar.and_then(Path::parent).unwrap_or(Path::new(""));
+    SidecarFile::at(sidecar, &limits)
+        .and_then(|sidecar| Content::of_files(&id.group, directory, Arc::new(sidecar), module, &limits))
         .and_then(|content| build(&id, 1, &content, None, loader))
         .map_err(|refusal| DirectoryError::Refused(refusal.text))
 }
@@ -314,7 +170,136 @@ pub fn load_one(
 /// # Errors
 /// If it is no regular file, larger than a module may be, or cannot be read.
 pub fn module_at(path: &Path) -> Result<Module, DirectoryError> {
-    read_module(None, path, &ReadLimits::default())
-        .map(|read| read.module)
-        .map_err(|refusal| DirectoryError::Refused(refusal.text))
+    read_module(path, &ReadLimits::default()).map_err(|refusal| DirectoryError::Refused(refusal.text))
+}
+
+/// Compiles and validates; reuses the compiled code of a member with the same module.
+fn build(
+    id: &PolicyId,
+    version: u64,
+    content: &Content,
+    current: Option<&Member>,
+    loader: &dyn Loader,
+) -> Result<Member, FileRefusal> {
+    let name = Member::id_of(&id.group, &id.name);
+    let policy = match current.filter(|member| *member.digest == *content.digests.module) {
+        Some(member) => undecorated(&member.policy),
+        None => loader
+            .load(&name, &content.module)
+            .map_err(|error| FileRefusal::of_module(&content.module_label, &error))?,
+    };
+    let (policy, config) = configured(content, policy)?;
+    validate(&name, content, policy.as_ref())?;
+    let fact_access = Arc::new(access_of(content));
+    put_on_trial(id, content, &config, policy.as_ref(), &fact_access)?;
+    let (verbs, sidecar) = (policy.verbs(), &content.sidecar.sidecar);
+    if sidecar.weighted && !verbs.has(Verb::Score) && !verbs.has(Verb::Rank) {
+        tracing::warn!(policy = %id, "{}: the weight has no effect: the policy does not score", content.sidecar_label());
+    }
+    loader.preinitialize(&name, version, &content.module, &sidecar.settings);
+    Ok(Member {
+        settings: Arc::clone(&sidecar.settings),
+        digest: content.digests.module.as_str().into(),
+        size: content.module.bytes().len() as u64,
+        version,
+        fact_access,
+        sidecar_facts: content.facts.values().map(|(name, facts)| (name.as_str().into(), Arc::clone(facts))).collect(),
+        ..Member::new(Arc::clone(&id.group), Arc::clone(&id.name), config, policy)
+    })
+}
+
+/// The policy, restricted by its sidecar to some verbs (a program) or some reads (any other module), and its configuration.
+///
+/// # Errors
+/// If the sidecar has a key that has no effect on this kind of module.
+fn configured(content: &Content, policy: Arc<dyn Policy>) -> Result<(Arc<dyn Policy>, PolicyConfig), FileRefusal> {
+    let sidecar = &content.sidecar.sidecar;
+    let mut config = sidecar.config.clone();
+    let text = match (policy.program(), sidecar.stdio) {
+        (None, Some(_)) => "stdio: the module says by its exports which verbs it answers; this key is for a program",
+        (None, None) if sidecar.counts => return Ok((policy, config)),
+        (None, None) => return Ok((not_counting(policy), config)),
+        (Some(_), _) if *sidecar.settings != *NO_SETTINGS => {
+            "settings: a program on standard input gets no settings, only the verb as its argument"
+        }
+        (Some(_), _) if !sidecar.facts.is_empty() => {
+            "facts: a program on standard input gets no facts, only the pod and the nodes"
+        }
+        (Some(_), _) if !sidecar.counts => {
+            "counts: a program on standard input reads only the pod and the nodes, so it counts no pods"
+        }
+        (Some(program), verbs) => {
+            if !sidecar.has_timeout {
+                config.timeout = PolicyConfig::default_of(policy.as_ref()).timeout;
+            }
+            // The loaded policy may be shared with a version whose sidecar names other verbs.
+            return Ok((program.answering(verbs.unwrap_or(PROGRAM_VERBS)), config));
+        }
+    };
+    Err(FileRefusal::new(format!("{}: {text}", content.sidecar_label())))
+}
+
+/// The sources of facts that the sidecar names.
+fn access_of(content: &Content) -> FactAccess {
+    let sidecar = &content.sidecar.sidecar;
+    let names = sidecar.facts.iter().map(|used| {
+        let of_file = used.file.as_deref().and_then(|file| content.facts.get(file));
+        (&*used.name, of_file.map_or(&*used.name, |(global, _)| global.as_str()))
+    });
+    FactAccess::new(names, sidecar.config.absent_facts)
+}
+
+/// Calls the policy's validation of its settings, unless it is switched off.
+fn validate(name: &Arc<str>, content: &Content, policy: &dyn Policy) -> Result<(), FileRefusal> {
+    let sidecar = &content.sidecar.sidecar;
+    if sidecar.config.mode == Mode::Off || !policy.verbs().has(Verb::Validate) {
+        return Ok(());
+    }
+    let view = Arc::new(View::empty(Arc::clone(&sidecar.settings)));
+    let limits = Limits::until(Instant::now() + VALIDATE_TIMEOUT, sidecar.config.memory);
+    let ask = Ask::new(Arc::clone(name), view, limits);
+    match policy.validate(&Ask { class: CallClass::Background, ..ask }) {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(text)) => Err(FileRefusal::new(format!("{}: settings refused: {text}", content.sidecar_label()))),
+        Err(fault) => Err(FileRefusal::of_fault(format!("{}: validate failed: {fault}", content.module_label), &fault)),
+    }
+}
+
+/// Refuses a policy that fails on every sample. In shadow mode faults are harmless, and worth observing.
+fn put_on_trial(
+    id: &PolicyId,
+    content: &Content,
+    config: &PolicyConfig,
+    policy: &dyn Policy,
+    fact_access: &Arc<FactAccess>,
+) -> Result<(), FileRefusal> {
+    if config.mode != Mode::Enforce {
+        return Ok(());
+    }
+    let PolicyConfig { timeout, memory, .. } = *config;
+    let call = TrialCall {
+        policy: Member::id_of(&id.group, &id.name),
+        settings: Arc::clone(&content.sidecar.sidecar.settings),
+        fact_access: Arc::clone(fact_access),
+        timeout,
+        longest: TRIAL_TIMEOUT,
+        memory,
+    };
+    let started = Instant::now();
+    for TrialFault { verb, fault, is_certain, is_cut_short } in call.put_to(policy) {
+        let label = &content.module_label;
+        if is_certain {
+            let text = format!("{label}: every call of {verb} would fail, as a trial did: {fault}");
+            return Err(FileRefusal::of_fault(text, &fault));
+        }
+        if is_cut_short {
+            tracing::warn!(policy = %id, %verb, "{label}: it did not answer a sample within {TRIAL_TIMEOUT:?}; its timeout is {timeout:?}");
+        } else {
+            tracing::warn!(policy = %id, %verb, %fault, "{label}: it failed on a sample pod and node; others may be no trouble");
+        }
+        if started.elapsed() >= MAX_TRIALS {
+            break;
+        }
+    }
+    Ok(())
 }

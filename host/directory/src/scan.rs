@@ -1,35 +1,54 @@
 //! A scan of the directory: groups and files with their stamps, unread.
 
-mod names;
-
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt, fs, io,
-    path::Path,
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
-use plimsoll_core::escaped;
+use plimsoll_core::{Failure, escaped};
 use plimsoll_system::FileStamp;
-
-pub(crate) use self::names::{File, PolicyId, name_problem};
-use self::names::{FileKind, MAX_NAME_BYTES, is_group_name};
 
 use crate::DirectoryError;
 
 /// Maximum policy files (modules, sidecars and their facts) of a directory.
 const MAX_FILES: usize = 2_000;
 
-/// The endings of policy files.
-const ENDINGS: [&str; 4] = ["wasm", "yaml", "yml", "csv"];
-
 /// Maximum ignored files that are reported.
 const MAX_IGNORED: usize = 100;
+
+/// Maximum length of a policy's or group's name, which prefixes every reason.
+const MAX_NAME_BYTES: usize = 63;
 
 /// Why files that look like policies are ignored.
 const WRONG_CASE: &str = "the ending must be lower-case: expected .wasm, .yaml or .yml";
 const TOO_DEEP: &str =
     "it is a directory in a group: expected policies in the directory itself or in its sub-directories";
+const NOT_UTF8: &str = "its name is not UTF-8";
+
+/// A policy by group and name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct PolicyId {
+    pub(crate) group: Arc<str>,
+    pub(crate) name: Arc<str>,
+}
+
+/// A file by group and file name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct File {
+    pub(crate) group: Arc<str>,
+    pub(crate) name: Arc<str>,
+}
+
+/// The kind of a file, by its suffix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FileKind {
+    Module,
+    Sidecar,
+    /// Facts that a sidecar may name; no policy by itself.
+    Facts,
+}
 
 /// The files of a policy, as far as file names tell.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -61,8 +80,8 @@ impl Scan {
     /// Lists the directory and its sub-directories.
     pub(crate) fn take(root: &Path) -> Result<Self, DirectoryError> {
         let mut scan = Self::default();
-        let directories = scan.list(root, &Arc::from("")).map_err(|error| scan_error(root, error))?;
-        for name in directories {
+        let unreadable = |cause| DirectoryError::Unreadable { path: root.to_owned(), cause };
+        for name in scan.list(root, &Arc::from("")).map_err(unreadable)? {
             if !is_group_name(&name) {
                 scan.note_ill_named(root, &name);
                 continue;
@@ -71,43 +90,19 @@ impl Scan {
             match scan.list(&root.join(&*group), &group) {
                 Ok(_) => {}
                 // Removed since the root was listed.
-                Err(ListError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(ListError::TooMany) => return Err(scan_error(root, ListError::TooMany)),
-                Err(ListError::Io(error)) => {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => {
                     let text = format!("{} cannot be read: {error}", root.join(&*group).display());
-                    scan.note(PolicyId::whole(&group), &text);
+                    scan.problems.insert(PolicyId::whole(&group), text);
                     scan.unreadable.insert(Arc::clone(&group));
                     scan.groups.insert(group);
                 }
             }
         }
-        Ok(scan)
-    }
-
-    /// As this scan, with the files of its policies as they are now.
-    ///
-    /// For a directory that holds too many files to be listed: changes of known policies, `mode: off` above all, count.
-    pub(crate) fn again(&self, root: &Path, error: &DirectoryError) -> Self {
-        let (groups, unreadable) = (self.groups.clone(), self.unreadable.clone());
-        let (problems, ignored) = (self.problems.clone(), self.ignored.clone());
-        let mut scan = Self { groups, unreadable, problems, ignored, files: BTreeMap::new() };
-        let policies: BTreeSet<_> = self.files.keys().filter_map(|file| Some((&file.group, file.parts()?.0))).collect();
-        for (group, stem) in policies {
-            for ending in ENDINGS {
-                let file = File { group: Arc::clone(group), name: Arc::from(format!("{stem}.{ending}")) };
-                let path = file.path(root);
-                let stamp = match path.symlink_metadata() {
-                    Ok(_) if path.is_dir() => None,
-                    Ok(_) => Some(FileStamp::of(&path)),
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-                    // It may be there.
-                    Err(_) => self.files.get(&file).copied(),
-                };
-                scan.files.extend(stamp.map(|stamp| (file, stamp)));
-            }
+        if scan.files.len() > MAX_FILES {
+            return Err(DirectoryError::TooMany { path: root.to_owned(), most: MAX_FILES });
         }
-        scan.note(PolicyId::whole(&Arc::from("")), &error.to_string());
-        scan
+        Ok(scan)
     }
 
     /// The policies, by name.
@@ -119,49 +114,39 @@ impl Scan {
             if let Some(problem) = name_problem(stem) {
                 sources.problem = Some(problem);
             }
-            match (kind, &sources.sidecar) {
-                (FileKind::Facts, _) => {}
-                (FileKind::Module, _) => sources.module = Some(file.clone()),
-                (FileKind::Sidecar, None) => sources.sidecar = Some(file.clone()),
-                (FileKind::Sidecar, Some(other)) => {
-                    sources.problem = Some(two_sidecars(other, file));
-                }
+            match &sources.sidecar {
+                _ if kind == FileKind::Module => sources.module = Some(file.clone()),
+                None => sources.sidecar = Some(file.clone()),
+                Some(other) => sources.problem = Some(two_sidecars(other, file)),
             }
         }
         policies
     }
 
     /// Adds the policy files of one directory; returns the names of its subdirectories.
-    fn list(&mut self, directory: &Path, group: &Arc<str>) -> Result<Vec<String>, ListError> {
+    fn list(&mut self, directory: &Path, group: &Arc<str>) -> io::Result<Vec<String>> {
         let mut directories = Vec::new();
         for entry in fs::read_dir(directory)? {
-            let entry = entry?;
-            let Some(name) = visible_name(&entry) else {
-                self.note_unreadable_name(&entry, group);
+            let path = entry?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            // `..data` of a mounted ConfigMap, an editor's `.x.swp`.
+            if name.starts_with('.') {
                 continue;
-            };
-            let path = entry.path();
-            if FileKind::of(&name).is_some() {
-                let stamp = FileStamp::of(&path);
-                if path.is_dir() {
-                    continue;
-                }
-                self.files.insert(File { group: Arc::clone(group), name: Arc::from(name) }, stamp);
-            } else if FileKind::is_policy(&name.to_ascii_lowercase()) && !path.is_dir() {
-                self.ignore(group, &name, WRONG_CASE);
-            } else if !group.is_empty() {
-                if self.ignored.len() < MAX_IGNORED && !is_link(&entry) && path.is_dir() && has_policies(&path) {
+            }
+            let (kind, is_text) = (FileKind::of(&name.to_ascii_lowercase()), path.to_str().is_some());
+            if path.is_dir() {
+                if !group.is_empty() && has_policies(&path) {
                     self.ignore(group, &name, TOO_DEEP);
-                }
-            } else if path.is_dir() {
-                if leads_out(directory, &entry) {
-                    self.note_link(&path, &name);
-                } else {
+                } else if group.is_empty() && is_text {
                     directories.push(name);
                 }
-            }
-            if self.files.len() > MAX_FILES || directories.len() > MAX_FILES {
-                return Err(ListError::TooMany);
+            } else if kind.is_some() && !is_text {
+                self.ignore(group, &name, NOT_UTF8);
+            } else if FileKind::of(&name).is_some() {
+                let stamp = FileStamp::of(&path);
+                self.files.insert(File { group: Arc::clone(group), name: Arc::from(name) }, stamp);
+            } else if kind.is_some_and(|kind| kind != FileKind::Facts) {
+                self.ignore(group, &name, WRONG_CASE);
             }
         }
         self.groups.insert(Arc::clone(group));
@@ -176,47 +161,16 @@ impl Scan {
         }
     }
 
-    /// Reports a policy file whose name is not valid text; other files are ignored.
-    fn note_unreadable_name(&mut self, entry: &fs::DirEntry, group: &Arc<str>) {
-        let name = entry.file_name();
-        let shown = name.to_string_lossy();
-        // A name that is valid text belongs to a hidden file.
-        if name.to_str().is_none() && FileKind::is_policy(&shown) && self.problems.len() < MAX_FILES {
-            let text = format!("the name of '{}' is not UTF-8: the file is ignored", entry.path().display());
-            self.note(PolicyId::of(group, &shown), &text);
-        }
-    }
-
-    /// Reports a link to a directory outside of the root, if it contains policies.
-    fn note_link(&mut self, path: &Path, name: &str) {
-        if is_group_name(name) && has_policies(path) {
-            let text = format!(
-                "{} is a link that leads out of the directory: expected a directory, or a link to one inside",
-                path.display()
-            );
-            self.note(PolicyId::of(&Arc::from(""), name), &text);
-        }
-    }
-
     /// Reports a directory with policies whose name cannot be part of a URL; others (`lost+found`) are ignored.
     fn note_ill_named(&mut self, root: &Path, name: &str) {
         if has_policies(&root.join(name)) {
             let text = format!(
-                "'{name}' is no name for a group: expected a to z, 0 to 9 and '-', at most {MAX_NAME_BYTES} characters"
+                "'{}' is no name for a group: expected a to z, 0 to 9 and '-', at most {MAX_NAME_BYTES} characters",
+                escaped(name, |_| false)
             );
-            self.note(PolicyId::of(&Arc::from(""), name), &text);
+            self.problems.insert(PolicyId::of(&Arc::from(""), name), text);
         }
     }
-
-    /// Notes a problem. Names of files are others' texts, so it is escaped.
-    fn note(&mut self, id: PolicyId, text: &str) {
-        self.problems.insert(id, escaped(text, |_| false).into_owned());
-    }
-}
-
-enum ListError {
-    Io(io::Error),
-    TooMany,
 }
 
 // === impl Sources ===
@@ -226,49 +180,69 @@ impl Sources {
     pub(crate) fn files(&self) -> impl Iterator<Item = &File> {
         self.module.iter().chain(&self.sidecar)
     }
-}
 
-// === impl ListError ===
-
-impl From<io::Error> for ListError {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
+    /// The group of the policy.
+    pub(crate) fn group(&self) -> Arc<str> {
+        self.files().next().map(|file| Arc::clone(&file.group)).unwrap_or_default()
     }
 }
 
-/// The name, unless it is not valid text or starts with a dot (`..data` of a mounted ConfigMap, an editor's `.x.swp`).
-fn visible_name(entry: &fs::DirEntry) -> Option<String> {
-    entry.file_name().into_string().ok().filter(|name| !name.starts_with('.'))
-}
+// === impl PolicyId ===
 
-/// Why a policy with these two sidecars is refused.
-pub(crate) fn two_sidecars(one: impl fmt::Display, other: impl fmt::Display) -> String {
-    format!("'{one}' and '{other}' are both there: expected one sidecar")
-}
-
-/// Whether a directory is a link to one outside of the root.
-///
-/// The links of a mounted ConfigMap lead through `..data` to a directory below the root.
-fn leads_out(root: &Path, entry: &fs::DirEntry) -> bool {
-    if !entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
-        return false;
+impl PolicyId {
+    /// The ID of files with this stem. A name that is no name for a policy is changed where it could be taken for
+    /// something else: it is shown in logs and on pages.
+    fn of(group: &Arc<str>, stem: &str) -> Self {
+        let name = match stem {
+            Failure::DIRECTORY => Arc::from(format!("'{stem}'")),
+            _ => Arc::from(escaped(stem, |_| false)),
+        };
+        Self { group: Arc::clone(group), name }
     }
-    match (root.canonicalize(), entry.path().canonicalize()) {
-        (Ok(root), Ok(target)) => target == root || !target.starts_with(&root),
-        // Removed since it was listed: listing it reports that.
-        _ => false,
+
+    /// The ID that stands for a group's whole directory.
+    pub(crate) fn whole(group: &Arc<str>) -> Self {
+        Self { group: Arc::clone(group), name: Arc::from(Failure::DIRECTORY) }
     }
 }
 
-/// Whether the entry is a symbolic link.
-fn is_link(entry: &fs::DirEntry) -> bool {
-    entry.file_type().is_ok_and(|kind| kind.is_symlink())
+impl fmt::Display for PolicyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.group.is_empty() { f.write_str(&self.name) } else { write!(f, "{}/{}", self.group, self.name) }
+    }
 }
 
-fn has_policies(directory: &Path) -> bool {
-    let Ok(entries) = fs::read_dir(directory) else { return false };
-    let is_policy = |entry: fs::DirEntry| visible_name(&entry).is_some_and(|name| FileKind::is_policy(&name));
-    entries.flatten().take(MAX_FILES).any(is_policy)
+// === impl File ===
+
+impl File {
+    /// The path of the file.
+    pub(crate) fn path(&self, root: &Path) -> PathBuf {
+        root.join(&*self.group).join(&*self.name)
+    }
+
+    fn parts(&self) -> Option<(&str, FileKind)> {
+        let kind = FileKind::of(&self.name)?;
+        self.name.rsplit_once('.').map(|(stem, _)| (stem, kind))
+    }
+}
+
+impl fmt::Display for File {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.group.is_empty() { f.write_str(&self.name) } else { write!(f, "{}/{}", self.group, self.name) }
+    }
+}
+
+// === impl FileKind ===
+
+impl FileKind {
+    fn of(name: &str) -> Option<Self> {
+        match name.rsplit_once('.')?.1 {
+            "wasm" => Some(Self::Module),
+            "yaml" | "yml" => Some(Self::Sidecar),
+            "csv" => Some(Self::Facts),
+            _ => None,
+        }
+    }
 }
 
 /// The files and directories that look like policies and are ignored: their paths below the directory, and why.
@@ -279,10 +253,35 @@ pub fn ignored_files(directory: &Path) -> Result<Vec<(String, &'static str)>, Di
     Ok(Scan::take(directory)?.ignored.into_iter().collect())
 }
 
-fn scan_error(root: &Path, error: ListError) -> DirectoryError {
-    let path = root.to_owned();
-    match error {
-        ListError::Io(cause) => DirectoryError::Unreadable { path, cause },
-        ListError::TooMany => DirectoryError::TooMany { path, most: MAX_FILES },
-    }
+/// Why a policy with these two sidecars is refused.
+pub(crate) fn two_sidecars(one: impl fmt::Display, other: impl fmt::Display) -> String {
+    format!("'{one}' and '{other}' are both there: expected one sidecar")
+}
+
+/// Why files with this stem are no policy.
+pub(crate) fn name_problem(stem: &str) -> Option<String> {
+    let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    let is_name = stem.len() <= MAX_NAME_BYTES && stem.bytes().all(is_fit);
+    let problem = || {
+        format!(
+            "'{}' is no name for a policy: expected letters, digits, '.', '_' and '-', at most {MAX_NAME_BYTES}",
+            escaped(stem, |_| false)
+        )
+    };
+    (!is_name).then(problem)
+}
+
+fn is_group_name(name: &str) -> bool {
+    let is_fit = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    name.len() <= MAX_NAME_BYTES && name.bytes().all(is_fit)
+}
+
+fn has_policies(directory: &Path) -> bool {
+    let Ok(entries) = fs::read_dir(directory) else { return false };
+    let is_policy = |entry: fs::DirEntry| {
+        let name = entry.file_name();
+        let is_visible = |name: &&str| !name.starts_with('.');
+        matches!(name.to_str().filter(is_visible).and_then(FileKind::of), Some(FileKind::Module | FileKind::Sidecar))
+    };
+    entries.flatten().take(MAX_FILES).any(is_policy)
 }

@@ -1,4 +1,4 @@
-//! Decides when files have been unchanged for long enough (debouncing).
+//! Decides when files have been unchanged for long enough to be read.
 
 use std::{
     collections::BTreeMap,
@@ -8,27 +8,24 @@ use std::{
 
 use crate::scan::{File, Scan};
 
-/// Multiples of the settling time after which a file that does not load is no longer taken for a half-written one.
+/// Multiples of the settling time after which a file is taken as complete: a refusal of it is reported, and files that
+/// others change all the time no longer hold it up.
 const FINAL_FACTOR: u32 = 10;
 
-/// When each file changed last. Changes in quick succession form a burst and are handled together.
+/// The last scan, and when its files changed.
 pub(crate) struct Settling {
     settle: Duration,
-    final_after: Duration,
     scan: Arc<Scan>,
-    /// Files that changed less than `final_after` ago.
+    /// Files that changed less than `settle * FINAL_FACTOR` ago.
     changed: BTreeMap<File, Instant>,
-    /// When the burst began.
-    burst: Option<Instant>,
 }
 
 // === impl Settling ===
 
 impl Settling {
-    /// Starts from a scan whose files were read already.
+    /// Starts from a scan whose files may be read at once.
     pub(crate) fn new(settle: Duration, scan: Arc<Scan>) -> Self {
-        let final_after = settle * FINAL_FACTOR;
-        Self { settle, final_after, scan, changed: BTreeMap::new(), burst: None }
+        Self { settle, scan, changed: BTreeMap::new() }
     }
 
     /// The last scan.
@@ -38,50 +35,35 @@ impl Settling {
 
     /// Records which files have changed.
     pub(crate) fn observe(&mut self, scan: Arc<Scan>, now: Instant) {
-        let final_after = self.final_after;
-        self.changed.retain(|_, at| now.saturating_duration_since(*at) < final_after);
-        if self.is_quiet(now) {
-            self.burst = None;
-        }
+        let forgotten_after = self.settle * FINAL_FACTOR;
+        self.changed.retain(|_, at| now.saturating_duration_since(*at) < forgotten_after);
         let before = std::mem::replace(&mut self.scan, scan);
         let added = self.scan.files.iter().filter(|(file, stamp)| before.files.get(*file) != Some(*stamp));
         let gone = before.files.keys().filter(|file| !self.scan.files.contains_key(*file));
-        let moved: Vec<File> = added.map(|(file, _)| file).chain(gone).cloned().collect();
-        if !moved.is_empty() {
-            self.burst.get_or_insert(now);
-        }
-        self.changed.extend(moved.into_iter().map(|file| (file, now)));
+        self.changed.extend(added.map(|(file, _)| file).chain(gone).map(|file| (file.clone(), now)));
     }
 
-    /// Whether these files may be read: the burst is over, or it drags on and these files are quiet.
-    pub(crate) fn is_settled<'f>(&self, mut files: impl Iterator<Item = &'f File>, now: Instant) -> bool {
-        let drags_on = self.burst.is_some_and(|start| now.saturating_duration_since(start) >= self.final_after);
-        self.is_quiet(now) || (drags_on && files.all(|file| self.is_still(file, self.settle, now)))
+    /// Whether these files may be read: nothing at all has changed for the settling time, or these files have been
+    /// unchanged for ten times as long.
+    pub(crate) fn may_read<'f>(&self, files: impl Iterator<Item = &'f File>, now: Instant) -> bool {
+        self.changed.values().all(|at| now.saturating_duration_since(*at) >= self.settle) || self.is_final(files, now)
     }
 
     /// Whether these files have been unchanged for so long that nobody can still be writing them.
     pub(crate) fn is_final<'f>(&self, mut files: impl Iterator<Item = &'f File>, now: Instant) -> bool {
-        files.all(|file| self.is_still(file, self.final_after, now))
+        let is_final = |at: &Instant| now.saturating_duration_since(*at) >= self.settle * FINAL_FACTOR;
+        files.all(|file| self.changed.get(file).is_none_or(is_final))
     }
 
     /// Whether nothing at all has changed for that long.
     pub(crate) fn is_calm(&self, now: Instant) -> bool {
-        self.changed.values().all(|at| now.saturating_duration_since(*at) >= self.final_after)
+        self.is_final(self.changed.keys(), now)
     }
 
-    /// When the next decision is due.
-    pub(crate) fn next(&self, now: Instant) -> Option<Instant> {
-        let moments = |at: &Instant| [*at + self.settle, *at + self.final_after];
-        let of_burst = self.burst.map(|start| start + self.final_after);
-        self.changed.values().flat_map(moments).chain(of_burst).filter(|moment| *moment > now).min()
-    }
-
-    fn is_quiet(&self, now: Instant) -> bool {
-        self.changed.values().all(|at| now.saturating_duration_since(*at) >= self.settle)
-    }
-
-    fn is_still(&self, file: &File, time: Duration, now: Instant) -> bool {
-        self.changed.get(file).is_none_or(|at| now.saturating_duration_since(*at) >= time)
+    /// The first moment after this one at which an answer may change.
+    pub(crate) fn next(&self, after: Instant) -> Option<Instant> {
+        let moments = |at: &Instant| [*at + self.settle, *at + self.settle * FINAL_FACTOR];
+        self.changed.values().flat_map(moments).filter(|moment| *moment > after).min()
     }
 }
 
@@ -104,25 +86,24 @@ mod tests {
         Arc::new(Scan { files, ..Scan::default() })
     }
 
-    fn is_settled(settling: &Settling, name: &str, now: Instant) -> bool {
-        settling.is_settled([file(name)].iter(), now)
+    fn may_read(settling: &Settling, name: &str, now: Instant) -> bool {
+        settling.may_read([file(name)].iter(), now)
     }
 
     #[test]
     fn files_are_settled_when_all_have_been_still() {
         let start = Instant::now();
         let mut settling = Settling::new(SETTLE, scan(&[("a", 1), ("b", 1)]));
-        assert!(is_settled(&settling, "a", start));
+        assert!(may_read(&settling, "a", start));
         settling.observe(scan(&[("a", 2), ("b", 1)]), start);
         settling.observe(scan(&[("a", 2), ("b", 2)]), start + SETTLE / 2);
-        assert!(!is_settled(&settling, "a", start + SETTLE), "b changed in the same burst");
-        assert!(!is_settled(&settling, "other", start + SETTLE));
+        assert!(!may_read(&settling, "a", start + SETTLE), "b changed in the same burst");
         assert_eq!(settling.next(start + SETTLE), Some(start + SETTLE + SETTLE / 2));
-        assert!(is_settled(&settling, "a", start + SETTLE + SETTLE / 2));
+        assert!(may_read(&settling, "a", start + SETTLE + SETTLE / 2));
     }
 
     #[test]
-    fn a_burst_that_drags_on_holds_up_only_its_own_files() {
+    fn a_file_that_is_always_written_holds_up_others_for_a_bounded_time() {
         let start = Instant::now();
         let mut settling = Settling::new(SETTLE, scan(&[("a", 1), ("busy", 0)]));
         let mut now = start;
@@ -131,8 +112,8 @@ mod tests {
             settling.observe(scan(&[("a", 2), ("busy", length)]), now);
         }
         assert!(now >= start + SETTLE * FINAL_FACTOR);
-        assert!(is_settled(&settling, "a", now));
-        assert!(!is_settled(&settling, "busy", now));
+        assert!(may_read(&settling, "a", now));
+        assert!(!may_read(&settling, "busy", now));
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! A sidecar, the operator's configuration of one policy: from text to checked values.
 
-mod facts;
 mod raw;
 mod resolve;
 
@@ -12,7 +11,6 @@ use std::sync::Arc;
 use plimsoll_core::{PolicyConfig, Verbs};
 use plimsoll_yaml::{FieldError, Format};
 
-pub(crate) use facts::FactUse;
 use raw::RawSidecar;
 
 /// Maximum bytes of a sidecar, as of a ConfigMap.
@@ -59,9 +57,23 @@ pub(crate) struct ModulePath {
     pub(crate) in_root: bool,
 }
 
+/// A source of facts that a policy reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FactUse {
+    /// The policy's name for it.
+    pub(crate) name: Box<str>,
+    /// The file in the sidecar's directory that it is; none: it is one of the gateway's, of the same name.
+    pub(crate) file: Option<Box<str>>,
+}
+
 // === impl Sidecar ===
 
 impl Sidecar {
+    /// The files with facts that it names.
+    pub(crate) fn fact_files(&self) -> impl Iterator<Item = &str> {
+        self.facts.iter().filter_map(|used| used.file.as_deref())
+    }
+
     /// Reads the text of a sidecar; `most_memory` bounds the memory that it may give its policy.
     pub(crate) fn parse(text: &str, most_memory: usize) -> Result<Self, FieldError> {
         FORMAT.read::<RawSidecar>(text).and_then(|raw| raw.resolve(most_memory))
@@ -74,12 +86,6 @@ impl Default for Sidecar {
         let (counts, weighted, has_timeout, stdio, facts) = (true, false, false, None, Vec::new());
         Self { module, digest, config, settings: Arc::from("null"), counts, weighted, has_timeout, stdio, facts }
     }
-}
-
-/// The error of a file that was not written as a sidecar: its position alone, since the text may quote the file.
-pub(crate) fn unquoted(error: &FieldError) -> FieldError {
-    let text = "it is no sidecar; nothing of it is quoted, since the link leads out of the directory".to_owned();
-    FieldError { position: error.position, field: String::new(), text }
 }
 
 /// The JSON Schema of a sidecar, for editors and linters.

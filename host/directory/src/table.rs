@@ -1,172 +1,147 @@
 //! The policies of the directory, and the problems of the directory itself.
 
-mod probation;
-mod report;
-mod timing;
-
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::PathBuf,
     sync::Arc,
     time::Instant,
 };
 
-pub(crate) use self::timing::{Immediately, Timing};
+use plimsoll_core::{Failure, Group, Member, PolicyState, Roster};
+
 use crate::{
-    DirectoryConfig, DirectoryError, PolicyChange, RosterUpdate,
-    config::ReadLimits,
-    entry::PolicyEntry,
+    ChangeKind, DirectoryConfig, DirectoryError, PolicyChange, RosterUpdate,
     last_good::LastGood,
-    load::{LoadJob, LoadOutcome, LoadResult},
-    past_versions::PastVersions,
+    load::{LoadJob, LoadOutcome},
+    policy::{Pass, PolicyEntry},
     scan::{File, PolicyId, Scan, Sources},
-    source::SidecarSummary,
-    vanished::VanishedPolicies,
+    settling::Settling,
+    states::{Event, Files, InForce},
 };
 
 /// Every policy of the directory.
 pub(crate) struct PolicyTable {
-    root: PathBuf,
-    bounds: ReadLimits,
-    allow_empty: bool,
+    config: DirectoryConfig,
+    /// Whether a policy that was there at the start fails its calls until it is loaded.
+    stands_in: bool,
     last_good: Option<Arc<LastGood>>,
-    /// Whether stored versions of removed policies have been swept.
-    is_swept: bool,
     groups: BTreeSet<Arc<str>>,
-    entries: BTreeMap<PolicyId, PolicyEntry>,
+    policies: BTreeMap<PolicyId, PolicyEntry>,
     /// Problems of directories.
     problems: BTreeMap<PolicyId, String>,
     /// Paths of ignored files that were reported.
     ignored: BTreeSet<String>,
-    past: PastVersions,
-    /// The number of the next job.
-    next_job: u64,
+    /// The number of the last job.
+    jobs: u64,
     /// The changes since the last update was taken.
     changes: Vec<PolicyChange>,
     /// Whether the roster has changed since the last update.
     is_different: bool,
 }
 
+/// Where policies that vanished together stay in force, with the number of those: probably an accident with a volume or
+/// `rm`, not a decision.
+enum Vanished {
+    /// No policy with files is left in any group.
+    Everywhere(usize),
+    /// These groups have lost all of several policies, and their directories are still there.
+    Groups(BTreeMap<Arc<str>, usize>),
+}
+
 // === impl PolicyTable ===
 
 impl PolicyTable {
-    /// An empty table.
-    pub(crate) fn new(config: &DirectoryConfig, last_good: Option<Arc<LastGood>>) -> Self {
-        Self {
-            root: config.path.clone(),
-            bounds: config.bounds(),
-            allow_empty: config.allow_empty,
+    /// The policies of the first scan, with their sidecars. With `stands_in`, something answers in the place of each until
+    /// a version is loaded.
+    pub(crate) fn new(
+        config: DirectoryConfig,
+        last_good: Option<Arc<LastGood>>,
+        settling: &Settling,
+        stands_in: bool,
+    ) -> Self {
+        let (scan, wanted) = (settling.scan(), settling.scan().policies());
+        // A directory that cannot be listed, or is empty by accident, may have its policies again later.
+        if !wanted.is_empty() && scan.problems.is_empty() {
+            last_good.iter().for_each(|last_good| last_good.keep_only(wanted.keys()));
+        }
+        let policies = wanted.keys().map(|id| (id.clone(), PolicyEntry::new(InForce::Awaited))).collect();
+        let mut table = Self {
+            config,
+            stands_in,
             last_good,
-            is_swept: false,
             groups: BTreeSet::new(),
-            entries: BTreeMap::new(),
+            policies,
             problems: BTreeMap::new(),
             ignored: BTreeSet::new(),
-            past: PastVersions::default(),
-            next_job: 0,
+            jobs: 0,
             changes: Vec::new(),
-            is_different: false,
-        }
+            is_different: true,
+        };
+        table.follow_sidecars(&wanted, settling, Instant::now());
+        table.note_groups(scan);
+        table.set_problems(scan, &wanted, &Vanished::Groups(BTreeMap::new()));
+        table
     }
 
-    /// Records the policies of the first scan, with the summaries of their readable sidecars.
-    ///
-    /// With `stand_in`, the faults of each count until a version of it is loaded.
-    pub(crate) fn begin(
-        &mut self,
-        scan: &Scan,
-        mut sidecars: BTreeMap<PolicyId, Option<SidecarSummary>>,
-        stand_in: bool,
-    ) {
-        let wanted = scan.policies();
-        self.last_good.iter().for_each(|last_good| last_good.expect(wanted.keys()));
-        for (id, sources) in &wanted {
-            let summary = sidecars.remove(id).flatten();
-            self.entries.entry(id.clone()).or_default().begin(id, sources, scan, summary, stand_in);
+    /// Compares the table with the last scan; returns the jobs to run.
+    pub(crate) fn refresh(&mut self, settling: &Settling, now: Instant) -> Vec<LoadJob> {
+        let (scan, wanted) = (settling.scan(), settling.scan().policies());
+        let vanished = self.remove_missing(&wanted, settling, now);
+        for id in wanted.keys().filter(|id| !self.policies.contains_key(*id)).cloned().collect::<Vec<_>>() {
+            self.policies.insert(id, PolicyEntry::new(InForce::Absent));
         }
-        self.note_libraries(&wanted);
-        self.note_groups(scan);
-        self.set_problems(scan, &wanted, &VanishedPolicies::default());
-    }
-
-    /// Compares the table with a scan, as far as the timing allows; returns the jobs to run.
-    pub(crate) fn refresh(&mut self, scan: &Arc<Scan>, timing: &dyn Timing) -> Vec<LoadJob> {
-        let wanted = scan.policies();
-        let vanished = self.remove_missing(&wanted, scan, timing);
-        for id in wanted.keys().filter(|id| !self.entries.contains_key(*id)).cloned().collect::<Vec<_>>() {
-            let entry = PolicyEntry::after(self.past.last_of(&id));
-            self.entries.insert(id, entry);
-        }
-        self.note_libraries(&wanted);
+        self.follow_sidecars(&wanted, settling, now);
+        let (root, limits) = (self.config.path.clone(), self.config.limits());
+        let pass = Pass { root: &root, limits, settling, now };
         let mut jobs = Vec::new();
         for (id, sources) in &wanted {
-            let Some(entry) = self.entries.get_mut(id) else { continue };
-            self.is_different |= entry.set_present(sources, scan);
-            let read = || SidecarSummary::read(&self.root, sources, &self.bounds);
-            let was_off = entry.is_switched_off();
-            if entry.follow_sidecar_mode(id, sources, scan, timing, read) {
-                self.is_different = true;
-                self.changes.extend(entry.switched_off(id).filter(|_| !was_off));
-            }
-            if let Some(job) = entry.job(id, sources, scan, self.next_job, timing) {
-                self.next_job += 1;
-                jobs.push(job);
-            }
-            self.changes.extend(entry.report(id, timing));
+            let number = self.jobs + 1;
+            self.change(id, |policy, changes, _| {
+                if policy.is_as_read(sources, scan) {
+                    policy.apply(Event::FilesBack);
+                }
+                jobs.extend(policy.job(id, sources, number, &pass));
+                changes.extend(policy.report(id, &pass));
+            });
+            self.jobs = number;
         }
         self.set_problems(scan, &wanted, &vanished);
         self.note_groups(scan);
         jobs
     }
 
-    /// Applies the outcome of a job. True if a scan is due: the sidecar names another module, or policies with vanished
-    /// files can be decided on.
-    pub(crate) fn finish(&mut self, mut outcome: LoadOutcome, timing: &dyn Timing) -> bool {
-        let id = outcome.id.clone();
-        let Some(entry) = self.entries.get_mut(&id) else { return false };
-        if entry.awaits(&outcome)
-            && let LoadResult::Loaded { version, .. } = &outcome.result
-        {
-            let is_off = version.is_off();
-            let staged = outcome.staged.take();
+    /// Applies the outcome of a job. True if a scan is due: the files have changed, or policies without files can be
+    /// decided on.
+    pub(crate) fn finish(&mut self, outcome: LoadOutcome, settling: &Settling, now: Instant) -> bool {
+        let (id, mut is_outdated) = (outcome.id.clone(), false);
+        let (root, limits) = (self.config.path.clone(), self.config.limits());
+        self.change(&id, |policy, changes, last_good| {
             // A version that has answered meanwhile is the one to go back to.
-            let confirmed = entry.confirm();
-            if let Some(last_good) = &self.last_good {
-                if let Some(digests) = &confirmed {
-                    last_good.promote(&id, digests);
-                }
-                // The version that is kept answers once the policy is switched on again.
-                if !is_off {
-                    last_good.keep(&id, staged.as_ref());
-                }
-            }
-        }
-        let (before, state, named) = (entry.member().cloned(), entry.state(), entry.named_module().cloned());
-        let was_off = entry.is_switched_off();
-        self.changes.extend(entry.finish(outcome, timing));
-        if !was_off {
-            self.changes.extend(entry.switched_off(&id));
-        }
-        self.changes.extend(entry.report(&id, timing));
-        let is_same = match (&before, entry.member()) {
-            (Some(before), Some(member)) => Arc::ptr_eq(before, member),
-            (None, None) => true,
-            _ => false,
-        };
-        self.is_different |= !is_same || state != entry.state();
-        let is_due = entry.named_module() != named.as_ref() || self.entries.values().any(PolicyEntry::has_vanished);
-        self.sweep_once();
-        is_due
+            changes.extend(policy.judge(&id, last_good));
+            policy.save(&id, last_good);
+            changes.extend(policy.finish(outcome, now));
+            policy.save(&id, last_good);
+            changes.extend(policy.report(&id, &Pass { root: &root, limits, settling, now }));
+            is_outdated = policy.is_outdated(settling.scan()) || *policy.files() == Files::Unread;
+        });
+        is_outdated || self.policies.values().any(|policy| matches!(policy.in_force(), InForce::Vanished(_)))
     }
 
-    /// Removes stored versions of policies that were removed while no gateway ran, once all existing ones were tried.
-    ///
-    /// Not while a directory has a problem: policies that cannot be listed may come back.
-    fn sweep_once(&mut self) {
-        if !self.is_swept && self.problems.is_empty() && !self.has_unread() {
-            self.is_swept = true;
-            self.last_good.iter().for_each(|last_good| last_good.sweep());
+    /// Ends the trials that are decided; true if a version was rolled back, and its files are to be read again.
+    pub(crate) fn judge(&mut self) -> bool {
+        let before = self.changes.len();
+        for id in self.on_trial().cloned().collect::<Vec<_>>() {
+            self.change(&id, |policy, changes, last_good| {
+                changes.extend(policy.judge(&id, last_good));
+                policy.save(&id, last_good);
+            });
         }
+        self.changes.len() > before
+    }
+
+    /// The policies with a version on trial.
+    pub(crate) fn on_trial(&self) -> impl Iterator<Item = &PolicyId> {
+        let is_on_trial = |policy: &PolicyEntry| matches!(policy.in_force(), InForce::OnTrial { .. });
+        self.policies.iter().filter(move |(_, policy)| is_on_trial(policy)).map(|(id, _)| id)
     }
 
     /// Records that the directory cannot be listed; its policies stay in force.
@@ -183,105 +158,204 @@ impl PolicyTable {
         is_different.then(|| RosterUpdate { roster: Arc::new(self.roster()), changes })
     }
 
-    /// Whether there are changes to report.
+    /// Whether there are changes to publish.
     pub(crate) fn has_update(&self) -> bool {
         self.is_different || !self.changes.is_empty()
     }
 
     /// When the next retry is due.
     pub(crate) fn next_retry(&self) -> Option<Instant> {
-        self.entries.values().filter_map(PolicyEntry::next_retry).min()
+        self.policies.values().filter_map(PolicyEntry::next_retry).min()
     }
 
-    /// Whether some policy is neither loaded nor refused.
-    pub(crate) fn has_unread(&self) -> bool {
-        self.entries.values().any(PolicyEntry::is_unread)
+    /// Changes a policy, and notes whether the roster shows that.
+    fn change(
+        &mut self,
+        id: &PolicyId,
+        change: impl FnOnce(&mut PolicyEntry, &mut Vec<PolicyChange>, Option<&LastGood>),
+    ) {
+        let Some(policy) = self.policies.get_mut(id) else { return };
+        let before = policy.shown();
+        change(policy, &mut self.changes, self.last_good.as_deref());
+        self.is_different |= policy.shown() != before;
     }
 
-    /// Marks the policies that were never read completely as failed.
-    pub(crate) fn refuse_unread(&mut self) {
-        for (id, entry) in self.entries.iter_mut().filter(|(_, entry)| entry.is_unread()) {
-            entry.refuse_unread();
-            self.changes.extend(entry.report(id, &Immediately));
+    /// Reads new sidecars, and finds out which modules are libraries: sidecars of others name them, and they have none.
+    fn follow_sidecars(&mut self, wanted: &BTreeMap<PolicyId, Sources>, settling: &Settling, now: Instant) {
+        let (root, limits) = (self.config.path.clone(), self.config.limits());
+        for (id, sources) in wanted {
+            let pass = Pass { root: &root, limits, settling, now };
+            self.change(id, |policy, changes, _| changes.extend(policy.follow_sidecar(id, sources, &pass)));
+        }
+        let named: BTreeSet<File> = self.policies.values().filter_map(PolicyEntry::named_module).cloned().collect();
+        for (id, sources) in wanted {
+            let is_named = sources.module.as_ref().is_some_and(|module| named.contains(module));
+            self.change(id, |policy, changes, _| {
+                if policy.set_library(is_named && sources.sidecar.is_none()) == Some(true) {
+                    changes.push(PolicyChange::new(id, ChangeKind::Library));
+                }
+            });
         }
     }
 
     /// Removes the policies whose files are gone, except those that vanished all at once.
-    fn remove_missing(
-        &mut self,
-        wanted: &BTreeMap<PolicyId, Sources>,
-        scan: &Scan,
-        timing: &dyn Timing,
-    ) -> VanishedPolicies {
-        let is_gone = |(id, entry): &(&PolicyId, &mut PolicyEntry)| {
+    ///
+    /// A group whose directory is gone, too, was removed: its URL answers with an error, so no rule is skipped silently. A
+    /// directory that has lost its only policy looks like any other removal.
+    fn remove_missing(&mut self, wanted: &BTreeMap<PolicyId, Sources>, settling: &Settling, now: Instant) -> Vanished {
+        let scan = settling.scan();
+        let is_vanished = |policy: &PolicyEntry| matches!(policy.in_force(), InForce::Vanished(_));
+        let is_gone = |(id, policy): &(&PolicyId, &PolicyEntry)| {
             !wanted.contains_key(*id)
                 && !scan.unreadable.contains(&id.group)
-                && (entry.has_vanished() || timing.may_read(&mut entry.stamps()))
+                && (is_vanished(policy) || settling.may_read(policy.files_read(), now))
         };
-        let (left, is_trying) = (self.groups_left(wanted, scan), self.is_trying(wanted));
-        let mut gone: Vec<(&PolicyId, &mut PolicyEntry)> = self.entries.iter_mut().filter(is_gone).collect();
-        let ruling = gone.iter().filter(|(_, entry)| entry.is_loaded()).map(|(id, _)| *id);
-        let vanished =
-            if self.allow_empty { VanishedPolicies::default() } else { VanishedPolicies::of(ruling, &left, scan) };
-        let mut dropped = Vec::new();
-        for (id, entry) in &mut gone {
-            // Files may come back one by one, and take time to load.
-            let stays = vanished.keeps(id) || (entry.has_vanished() && (is_trying || !timing.is_calm()));
-            if stays && entry.member().is_some() {
-                self.is_different |= entry.set_vanished();
-            } else {
-                dropped.push((*id).clone());
-            }
+        let gone: Vec<(PolicyId, bool)> =
+            self.policies.iter().filter(is_gone).map(|(id, policy)| (id.clone(), is_vanished(policy))).collect();
+        let mut counts: BTreeMap<Arc<str>, usize> = BTreeMap::new();
+        for (id, _) in gone.iter().filter(|(id, _)| self.policies[id].in_force().version().is_some()) {
+            *counts.entry(Arc::clone(&id.group)).or_default() += 1;
         }
-        for id in &dropped {
-            self.remove(id);
+        let left = self.groups_left(wanted, scan);
+        let vanished = if self.config.allow_empty {
+            Vanished::Groups(BTreeMap::new())
+        } else if left.is_empty() && !counts.is_empty() {
+            Vanished::Everywhere(counts.values().sum())
+        } else {
+            counts.retain(|group, count| *count > 1 && scan.groups.contains(group) && !left.contains(group));
+            Vanished::Groups(counts)
+        };
+        // Files may come back one by one, and take time to load.
+        let may_come_back = self.is_trying(wanted) || !settling.is_calm(now);
+        for (id, was_vanished) in gone {
+            let has_rule = !matches!(self.policies[&id].in_force(), InForce::Absent | InForce::Off { .. });
+            if has_rule && (vanished.keeps(&id) || (was_vanished && may_come_back)) {
+                self.change(&id, |policy, _, _| policy.apply(Event::FilesGone));
+                continue;
+            }
+            let Some(policy) = self.policies.remove(&id) else { continue };
+            self.last_good.iter().for_each(|last_good| last_good.forget(&id));
+            if policy.problem().is_some() || policy.state() != PolicyState::Loading {
+                self.changes.push(PolicyChange::new(&id, ChangeKind::Removed { was_kept: was_vanished }));
+            }
+            self.is_different = true;
         }
         vanished
     }
 
-    /// The groups with a policy that was loaded from the files that are there.
+    /// The groups with a policy that was loaded from the files that are there. A file that was never loaded does not
+    /// count: it may be bad.
     fn groups_left(&self, wanted: &BTreeMap<PolicyId, Sources>, scan: &Scan) -> BTreeSet<Arc<str>> {
         let is_left = |(id, sources): &(&PolicyId, &Sources)| {
-            self.entries.get(*id).is_some_and(|entry| entry.is_left(sources, scan))
+            self.policies.get(*id).is_some_and(|policy| policy.is_as_read(sources, scan))
         };
         wanted.iter().filter(is_left).map(|(id, _)| Arc::clone(&id.group)).collect()
     }
 
     /// Whether some files are still being loaded or were not looked at yet.
     fn is_trying(&self, wanted: &BTreeMap<PolicyId, Sources>) -> bool {
-        wanted.keys().any(|id| self.entries.get(id).is_none_or(PolicyEntry::is_being_tried))
-    }
-
-    fn remove(&mut self, id: &PolicyId) {
-        let Some(entry) = self.entries.remove(id) else { return };
-        self.last_good.iter().for_each(|last_good| last_good.forget(id));
-        if entry.member().is_some() || entry.reported().is_some() {
-            self.changes.push(PolicyChange::Removed { id: id.to_string(), was_kept: entry.has_vanished() });
-        }
-        self.past.add(id.clone(), entry.last_version());
-        self.is_different = true;
-    }
-
-    /// A module that sidecars of others name is no policy unless it has a sidecar.
-    fn note_libraries(&mut self, wanted: &BTreeMap<PolicyId, Sources>) {
-        let named: BTreeSet<File> = self.entries.values().filter_map(PolicyEntry::named_module).cloned().collect();
-        for (id, entry) in &mut self.entries {
-            let Some(sources) = wanted.get(id) else { continue };
-            let is_named = sources.module.as_ref().is_some_and(|module| named.contains(module));
-            let was_in_force = entry.is_loaded();
-            if entry.set_library(id, is_named && sources.sidecar.is_none()) {
-                self.is_different = true;
-                if was_in_force {
-                    self.changes.push(PolicyChange::Library { id: id.to_string() });
-                }
-            }
-        }
+        wanted.keys().any(|id| self.policies.get(id).is_none_or(PolicyEntry::is_being_tried))
     }
 
     fn note_groups(&mut self, scan: &Scan) {
-        let of_entries = self.entries.keys().map(|id| &id.group);
-        let groups: BTreeSet<_> = scan.groups.iter().chain(of_entries).cloned().collect();
+        let groups: BTreeSet<_> = scan.groups.iter().chain(self.policies.keys().map(|id| &id.group)).cloned().collect();
         self.is_different |= groups != self.groups;
         self.groups = groups;
     }
+
+    /// The roster that is in force now.
+    fn roster(&self) -> Roster {
+        let mut members: BTreeMap<Arc<str>, Vec<Arc<Member>>> =
+            self.groups.iter().map(|group| (Arc::clone(group), Vec::new())).collect();
+        let (mut failures, mut states) = (Vec::new(), BTreeMap::new());
+        for (id, policy) in &self.policies {
+            members.entry(Arc::clone(&id.group)).or_default().extend(policy.member(id, self.stands_in));
+            if let Some(refusal) = policy.problem() {
+                failures.push(failure_of(id, &refusal.text, policy.in_force().version().is_some()));
+            }
+            states.insert(Member::id_of(&id.group, &id.name), policy.state());
+        }
+        states.retain(|_, state| *state != PolicyState::Active);
+        failures.extend(self.problems.iter().map(|(id, text)| failure_of(id, text, self.keeps(id))));
+        let groups = members.into_iter().map(|(name, members)| (name, Group::new(members))).collect();
+        Roster::new(groups, failures).with_states(states)
+    }
+
+    fn set_problems(&mut self, scan: &Scan, wanted: &BTreeMap<PolicyId, Sources>, vanished: &Vanished) {
+        let mut problems = scan.problems.clone();
+        let of_vanished = vanished.problems(&self.config, wanted);
+        // While files are being loaded, one of them may load.
+        let is_open = !wanted.is_empty() && self.is_trying(wanted);
+        problems.extend(of_vanished.into_iter().filter_map(|(id, text)| {
+            let text = if is_open { self.problems.get(&id)?.clone() } else { text };
+            Some((id, text))
+        }));
+        if self.policies.is_empty() && problems.is_empty() && !self.config.allow_empty {
+            let text = format!(
+                "{} holds no policies: expected .wasm files, or --allow-empty to run without any",
+                self.config.path.display()
+            );
+            problems.insert(PolicyId::whole(&Arc::from("")), text);
+        }
+        self.replace_problems(problems);
+        // Each ignored file is reported once, as long as it is there.
+        let new = scan.ignored.iter().filter(|(path, _)| !self.ignored.contains(*path));
+        self.changes.extend(new.map(|(path, why)| PolicyChange::new(path, ChangeKind::Ignored { why })));
+        self.ignored = scan.ignored.keys().cloned().collect();
+    }
+
+    fn replace_problems(&mut self, problems: BTreeMap<PolicyId, String>) {
+        for (id, text) in problems.iter().filter(|(id, text)| self.problems.get(*id) != Some(*text)) {
+            let kind = ChangeKind::Problem { error: text.clone(), kept: self.keeps(id) };
+            self.changes.push(PolicyChange::new(id, kind));
+        }
+        for (id, error) in self.problems.iter().filter(|(id, _)| !problems.contains_key(*id)) {
+            self.changes.push(PolicyChange::new(id, ChangeKind::Cleared { error: error.clone() }));
+        }
+        self.problems = problems;
+    }
+
+    /// Whether a directory's problem leaves policies in force; the root's are the ones of all groups.
+    fn keeps(&self, problem: &PolicyId) -> bool {
+        let concerns =
+            |id: &PolicyId| *problem == PolicyId::whole(&Arc::from("")) || *problem == PolicyId::whole(&id.group);
+        self.policies.iter().any(|(id, policy)| concerns(id) && policy.in_force().version().is_some())
+    }
+}
+
+// === impl Vanished ===
+
+impl Vanished {
+    /// Whether this policy stays in force.
+    fn keeps(&self, id: &PolicyId) -> bool {
+        match self {
+            Self::Everywhere(_) => true,
+            Self::Groups(groups) => groups.contains_key(&id.group),
+        }
+    }
+
+    /// The problems to report, by directory.
+    fn problems(&self, config: &DirectoryConfig, wanted: &BTreeMap<PolicyId, Sources>) -> Vec<(PolicyId, String)> {
+        let problem = |group: &Arc<str>, count: usize, has_files: bool| {
+            let directory = config.path.join(&**group);
+            let directory = if group.is_empty() { &config.path } else { &directory }.display();
+            let what = if has_files { "file that loads" } else { "files any more" };
+            let text = format!(
+                "{directory} holds no policy {what}: its {count} last good policies stay in force until a policy is loaded; \
+                 --allow-empty lets them go"
+            );
+            (PolicyId::whole(group), text)
+        };
+        match self {
+            Self::Everywhere(count) => vec![problem(&Arc::from(""), *count, !wanted.is_empty())],
+            Self::Groups(groups) => {
+                let has_files = |group: &Arc<str>| wanted.keys().any(|id| id.group == *group);
+                groups.iter().map(|(group, count)| problem(group, *count, has_files(group))).collect()
+            }
+        }
+    }
+}
+
+fn failure_of(id: &PolicyId, text: &str, kept: bool) -> Failure {
+    Failure { group: Arc::clone(&id.group), name: Arc::clone(&id.name), error: text.to_owned(), kept }
 }

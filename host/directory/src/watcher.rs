@@ -1,17 +1,31 @@
-//! File-system events, used only as a hint that the directory may have changed.
+//! File-system events, used only as a hint that directories may have changed.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    os::unix::fs::MetadataExt as _,
+    path::PathBuf,
+    sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
+    time::Duration,
+};
 
 use notify::{
     ErrorKind, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _, event::AccessKind, event::AccessMode,
 };
-use plimsoll_system::FileIdentity;
 
 /// Watches the root and its groups.
 pub(crate) struct Watcher {
     inner: RecommendedWatcher,
-    /// Each watched directory with its identity: another one may replace it.
-    watched: BTreeMap<PathBuf, FileIdentity>,
+    /// Each watched directory with its device and inode: another one may replace it.
+    watched: BTreeMap<PathBuf, (u64, u64)>,
+}
+
+/// Waits for changes in directories.
+pub struct ChangeWatch {
+    /// None where the system reports no changes.
+    watcher: Option<Watcher>,
+    changed: Receiver<()>,
+    /// Keeps the channel open where there is no watcher.
+    _sender: Sender<()>,
 }
 
 // === impl Watcher ===
@@ -29,31 +43,57 @@ impl Watcher {
 
     /// Watches exactly these directories.
     pub(crate) fn follow(&mut self, directories: impl Iterator<Item = PathBuf>) -> notify::Result<()> {
-        let mut wanted = BTreeMap::new();
-        for path in directories {
-            if let Ok(identity) = FileIdentity::of(&path) {
-                wanted.insert(path, identity);
-            }
-        }
-        let is_wanted = |(path, old): &(&PathBuf, &FileIdentity)| wanted.get(*path).is_some_and(|new| new.is_same(old));
-        let stale: Vec<PathBuf> =
-            self.watched.iter().filter(|entry| !is_wanted(entry)).map(|(path, _)| path.clone()).collect();
-        for path in stale {
+        // It fails if the directory is gone; the next scan shows that.
+        let identity = |path: &PathBuf| path.metadata().ok().map(|metadata| (metadata.dev(), metadata.ino()));
+        let wanted: BTreeMap<_, _> = directories.filter_map(|path| identity(&path).map(|is| (path, is))).collect();
+        for (path, _) in self.watched.iter().filter(|(path, is)| wanted.get(*path) != Some(is)) {
             // It fails if the directory is gone, and its watch with it.
-            let _ = self.inner.unwatch(&path);
-            self.watched.remove(&path);
+            let _ = self.inner.unwatch(path);
         }
-        for (path, identity) in wanted {
-            if !self.watched.contains_key(&path) {
-                match self.inner.watch(&path, RecursiveMode::NonRecursive) {
-                    Ok(()) => drop(self.watched.insert(path, identity)),
-                    // It is gone since it was scanned; the next scan shows that.
-                    Err(error) if matches!(error.kind, ErrorKind::PathNotFound) => {}
-                    Err(error) => return Err(error),
-                }
+        for (path, _) in wanted.iter().filter(|(path, is)| self.watched.get(*path) != Some(is)) {
+            match self.inner.watch(path, RecursiveMode::NonRecursive) {
+                Err(error) if !matches!(error.kind, ErrorKind::PathNotFound) => return Err(error),
+                _ => {}
             }
         }
+        self.watched = wanted;
         Ok(())
+    }
+}
+
+// === impl ChangeWatch ===
+
+impl ChangeWatch {
+    /// A watch of no directory yet.
+    pub fn new() -> Self {
+        let (sender, changed) = channel();
+        let report = sender.clone();
+        let watcher = Watcher::new(move || {
+            // The receiver is gone once the watch is dropped.
+            let _ = report.send(());
+        })
+        .ok();
+        Self { watcher, changed, _sender: sender }
+    }
+
+    /// Watches exactly these directories.
+    pub fn follow(&mut self, directories: impl Iterator<Item = PathBuf>) {
+        // A change below a directory that cannot be watched is found when the wait is over.
+        let _ = self.watcher.as_mut().map(|watcher| watcher.follow(directories));
+    }
+
+    /// Waits until something may have changed, or for this long.
+    pub fn wait(&self, longest: Duration) {
+        match self.changed.recv_timeout(longest) {
+            Ok(()) => self.changed.try_iter().for_each(drop),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+        }
+    }
+}
+
+impl Default for ChangeWatch {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

@@ -14,8 +14,8 @@ use std::{
 };
 
 use anyhow::Result;
-use plimsoll_core::{Mode, SidecarFacts, Verb};
-use plimsoll_directory::{FactPool, PolicyFiles};
+use plimsoll_core::{Mode, Verb};
+use plimsoll_directory::PolicyFiles;
 use plimsoll_wasm::WasmLoader;
 use serde_json::{Value, json};
 
@@ -60,15 +60,10 @@ pub(super) fn check(args: &CheckArgs) -> Result<ExitCode> {
     Ok(if refused { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
-fn inspect(
-    PolicyFiles { module, sidecar }: PolicyFiles,
-    facts: &FactPool,
-    loader: &WasmLoader,
-    purity: bool,
-) -> Result<CheckReport> {
+fn inspect(PolicyFiles { module, sidecar }: PolicyFiles, loader: &WasmLoader, purity: bool) -> Result<CheckReport> {
     let content = plimsoll_directory::module_at(&module)?;
     let mut inspection = loader.inspect(&module.display().to_string(), &content)?;
-    let member = sidecar.as_ref().map(|path| plimsoll_directory::load_one(&module, Some(path), loader, facts));
+    let member = sidecar.as_ref().map(|path| plimsoll_directory::load_one(&module, Some(path), loader));
     let member = member.transpose()?;
     let callee = member.as_ref().map_or_else(|| Callee::alone(inspection.policy.clone()), Callee::of);
     // The sidecar of a program names its verbs, and any may say that the filter counts no pods.
@@ -76,17 +71,7 @@ fn inspect(
     inspection.policy = Arc::clone(&callee.policy);
     let notes = member.as_ref().map(notes::of).unwrap_or_default();
     let is_off = member.as_ref().is_some_and(|member| member.config.mode == Mode::Off);
-    let sidecar_facts = member.map_or_else(|| SidecarFacts::from([]), |member| member.sidecar_facts);
-    let mut report = CheckReport {
-        sidecar,
-        inspection,
-        not_called: None,
-        is_off,
-        calls: vec![],
-        purity: None,
-        notes,
-        _facts: sidecar_facts,
-    };
+    let mut report = CheckReport { sidecar, inspection, not_called: None, is_off, calls: vec![], purity: None, notes };
     try_out(&mut report, &callee, purity);
     Ok(report)
 }
@@ -116,10 +101,10 @@ fn try_out(report: &mut CheckReport, callee: &Callee, purity: bool) {
 
 impl CheckedPolicy {
     fn new(target: Target, loader: &WasmLoader, args: &CheckArgs) -> Self {
-        let Target { name, files, is_listed, is_ignored, facts } = target;
+        let Target { name, files, is_listed, is_ignored } = target;
         let file = files.as_ref().ok().map(|files| files.module.display().to_string());
         let started = Instant::now();
-        let report = files.and_then(|files| inspect(files, &facts, loader, args.purity));
+        let report = files.and_then(|files| inspect(files, loader, args.purity));
         Self { name, file, is_listed, is_ignored, report, took: started.elapsed(), is_strict: args.strict }
     }
 

@@ -1,167 +1,73 @@
-//! Versions that are kept, that make room for others, and that come back.
+//! Versions that are kept, rejected, forgotten and damaged.
 
-use plimsoll_core::Module;
-use plimsoll_system::digest::{digest, sha256};
+use plimsoll_system::digest::digest;
 
 use super::*;
-use crate::{config::ReadLimits, fact_pool::FactPool};
 
 fn content(id: &PolicyId, module: &[u8]) -> Content {
-    let digests = ContentDigests { module: digest(module), sidecar: None, facts: None };
-    let facts = std::collections::BTreeMap::new();
-    let stored = StoredVersion { module: Module::new(module.to_vec(), sha256), sidecar: None, digests, facts };
-    stored.restore(id, &ReadLimits::default(), &FactPool::default()).unwrap()
+    let module = Module::new(module.to_vec(), sha256);
+    let sidecar = SidecarFile::of_text("p.yaml".into(), "order: 7\n".into(), &ReadLimits::default()).unwrap();
+    Content::of_texts(&id.group, Path::new(""), Arc::new(sidecar), module, "p.wasm".into(), [].into()).unwrap()
 }
 
-fn open(directory: &tempfile::TempDir) -> Arc<LastGood> {
-    Arc::new(LastGood::open(&directory.path().join("last-good"), directory.path()).unwrap())
+fn id(name: &str) -> PolicyId {
+    PolicyId { group: "".into(), name: name.into() }
 }
 
-fn keep(last_good: &Arc<LastGood>, id: &PolicyId, content: &Content) {
-    last_good.keep(id, last_good.stage(id, content).as_ref());
+fn open(directory: &tempfile::TempDir) -> LastGood {
+    LastGood::open(&directory.path().join("last-good"), directory.path()).unwrap()
+}
+
+/// The digest of the module that is kept, and the one of the content that was rolled back to it.
+fn kept(last_good: &LastGood, name: &str) -> Option<(String, Option<String>)> {
+    let (content, rejected) = last_good.read(&id(name), Path::new(""), &ReadLimits::default())?;
+    assert_eq!(content.sidecar.sidecar.config.order, 7);
+    Some((content.digests.module, rejected.map(|(digests, _)| digests.module)))
 }
 
 #[test]
-fn an_older_version_does_not_come_back_where_there_was_no_room_for_the_one_that_answered() {
+fn a_version_is_kept_with_the_content_that_was_rolled_back_to_it_until_a_newer_one_is_kept() {
     let directory = tempfile::tempdir().unwrap();
     let last_good = open(&directory);
-    let id = PolicyId { group: "".into(), name: "p".into() };
-    let (old, new) = (content(&id, b"old"), content(&id, &vec![1; MAX_BYTES as usize]));
-    keep(&last_good, &id, &old);
-    // As after a restart with unchanged files: it is kept once.
-    keep(&last_good, &id, &old);
-    assert_eq!(last_good.directory.names().unwrap().len(), 1);
-    last_good.promote(&id, &old.digests);
-    assert_eq!(last_good.good(&id).unwrap().digests, old.digests);
-    keep(&last_good, &id, &new);
-    assert_eq!(last_good.good(&id).unwrap().digests, old.digests, "until the new one has answered");
-    last_good.promote(&id, &new.digests);
-    assert!(last_good.good(&id).is_none());
+    let [first, second, third] = [b"1", b"2", b"3"].map(|module| content(&id("p"), module));
+    last_good.keep(&id("p"), &first);
+    assert_eq!(kept(&last_good, "p"), Some((digest(b"1"), None)));
+    last_good.reject(&id("p"), &second.digests, "it fails");
+    assert_eq!(kept(&open(&directory), "p"), Some((digest(b"1"), Some(digest(b"2")))));
+    last_good.keep(&id("p"), &third);
+    assert_eq!(kept(&last_good, "p"), Some((digest(b"3"), None)));
+    last_good.forget(&id("p"));
+    assert_eq!(kept(&last_good, "p"), None);
+    last_good.reject(&id("p"), &second.digests, "it fails");
+    assert_eq!(kept(&last_good, "p"), None);
 }
 
 #[test]
-fn the_version_that_is_replaced_takes_no_room() {
+fn versions_of_policies_that_are_gone_are_removed_and_those_of_other_directories_stay() {
+    let directory = tempfile::tempdir().unwrap();
+    let (ours, theirs) = (open(&directory), LastGood::open(&directory.path().join("last-good"), Path::new("other")));
+    let theirs = theirs.unwrap();
+    ours.keep(&id("here"), &content(&id("here"), b"1"));
+    ours.keep(&id("gone"), &content(&id("gone"), b"1"));
+    theirs.keep(&id("gone"), &content(&id("gone"), b"1"));
+    ours.keep_only([id("here"), id("new")].iter());
+    assert!(kept(&ours, "here").is_some() && kept(&ours, "gone").is_none() && kept(&theirs, "gone").is_some());
+}
+
+#[test]
+fn a_damaged_version_is_none() {
     let directory = tempfile::tempdir().unwrap();
     let last_good = open(&directory);
-    let id = PolicyId { group: "".into(), name: "p".into() };
-    let size = MAX_BYTES as usize / 2 - 1000;
-    for number in 0..4 {
-        let version = content(&id, &vec![number; size]);
-        keep(&last_good, &id, &version);
-        last_good.promote(&id, &version.digests);
-        assert_eq!(last_good.good(&id).unwrap().digests, version.digests);
-    }
-}
-
-#[test]
-fn what_is_of_no_policy_makes_room_and_goes_with_its_directory() {
-    let directory = tempfile::tempdir().unwrap();
-    let open = |root: &str| {
-        Arc::new(LastGood::open(&directory.path().join("last-good"), &directory.path().join(root)).unwrap())
-    };
-    let id = |name: &str| PolicyId { group: "".into(), name: name.into() };
-    let size = MAX_BYTES as usize / 3;
-    let keep = |last_good: &Arc<LastGood>, name: &str| {
-        keep(last_good, &id(name), &content(&id(name), &vec![1; size - 1000]));
-    };
-    let is_kept = |last_good: &LastGood, name: &str| last_good.good(&id(name)).is_some();
-    let other = open("other");
-    keep(&other, "theirs");
-    let before = open("policies");
-    keep(&before, "gone");
-    keep(&before, "here");
-    let now = open("policies");
-    now.expect([id("here"), id("new")].iter());
-    keep(&now, "new");
-    assert!(is_kept(&now, "here") && is_kept(&now, "new"));
-    assert!(!is_kept(&other, "theirs"), "the oldest that nobody here needs made room");
-    assert!(is_kept(&now, "gone"));
-    keep(&other, "theirs");
-    now.sweep();
-    assert!(is_kept(&now, "here") && is_kept(&now, "new") && !is_kept(&now, "gone"));
-    assert_eq!(now.directory.names().unwrap().len(), 2 + usize::from(is_kept(&other, "theirs")));
-}
-
-#[test]
-fn a_version_that_is_written_is_not_yet_the_one_that_answered() {
-    let directory = tempfile::tempdir().unwrap();
-    let last_good = open(&directory);
-    let id = PolicyId { group: "".into(), name: "p".into() };
-    let [first, second, third] = [b"1", b"2", b"3"].map(|module| content(&id, module));
-    keep(&last_good, &id, &first);
-    keep(&last_good, &id, &second);
-    let staged = last_good.stage(&id, &third);
-    last_good.promote(&id, &second.digests);
-    assert_eq!(last_good.good(&id).unwrap().digests, second.digests);
-    last_good.keep(&id, staged.as_ref());
-    last_good.roll_back(&id, &third.digests, "it fails");
-    assert_eq!(last_good.good(&id).unwrap().digests, second.digests);
-    assert_eq!(last_good.rolled_back(&id).unwrap().0, third.digests);
-}
-
-#[test]
-fn a_version_that_another_gateway_wrote_is_not_taken_for_the_one_that_answered() {
-    let directory = tempfile::tempdir().unwrap();
-    let (ours, theirs) = (open(&directory), open(&directory));
-    let id = PolicyId { group: "".into(), name: "p".into() };
-    let [first, second, third] = [b"1", b"2", b"3"].map(|module| content(&id, module));
-    keep(&ours, &id, &first);
-    keep(&ours, &id, &second);
-    keep(&theirs, &id, &third);
-    ours.promote(&id, &second.digests);
-    assert!(ours.good(&id).is_none_or(|good| good.digests == second.digests));
-}
-
-#[test]
-fn what_is_of_others_stays_if_the_new_version_does_not_fit_all_the_same() {
-    let directory = tempfile::tempdir().unwrap();
-    let last_good = |root: &str| {
-        Arc::new(LastGood::open(&directory.path().join("last-good"), &directory.path().join(root)).unwrap())
-    };
-    let (ours, theirs) = (last_good("ours"), last_good("theirs"));
-    let id = |name: &str| PolicyId { group: "".into(), name: name.into() };
-    keep(&theirs, &id("p"), &content(&id("p"), b"1"));
-    keep(&ours, &id("large"), &content(&id("large"), &vec![1; MAX_BYTES as usize]));
-    keep(&ours, &id("p"), &content(&id("p"), &vec![1; MAX_BYTES as usize / 2]));
-    keep(&ours, &id("p"), &content(&id("p"), &vec![2; MAX_BYTES as usize / 2]));
-    assert!(theirs.good(&id("p")).is_some());
-}
-
-#[test]
-fn a_version_that_did_not_come_into_force_leaves_nothing() {
-    let directory = tempfile::tempdir().unwrap();
-    let last_good = open(&directory);
-    let id = PolicyId { group: "".into(), name: "p".into() };
-    let staged = last_good.stage(&id, &content(&id, b"1"));
-    let files = || std::fs::read_dir(directory.path().join("last-good")).unwrap().count();
-    assert_eq!((files(), last_good.directory.names().unwrap().len()), (1, 0));
-    drop(staged);
-    assert_eq!(files(), 0);
-}
-
-#[test]
-fn a_damaged_version_keeps_no_room_and_no_place() {
-    let directory = tempfile::tempdir().unwrap();
-    let last_good = open(&directory);
-    let id = PolicyId { group: "".into(), name: "p".into() };
-    let size = MAX_BYTES as usize / 3 * 2;
     for damage in [&b"no header"[..], b"{}\n", b""] {
-        keep(&last_good, &id, &content(&id, &vec![1; size]));
-        let name = last_good.name(&id, GOOD);
-        last_good.directory.write(&name, &[damage, &vec![1; size]]).unwrap();
-        assert!(last_good.good(&id).is_none());
-        assert!(last_good.directory.names().unwrap().is_empty());
-        let next = content(&id, &vec![2; size]);
-        keep(&last_good, &id, &next);
-        assert_eq!(last_good.good(&id).unwrap().digests, next.digests);
-        last_good.forget(&id);
+        last_good.keep(&id("p"), &content(&id("p"), b"1"));
+        last_good.directory.write(&last_good.name(&id("p")), &[damage]).unwrap();
+        assert_eq!(kept(&last_good, "p"), None);
     }
-    // Larger than any that was written here.
-    let path = directory.path().join("last-good").join(last_good.name(&id, GOOD));
-    last_good.directory.write(&last_good.name(&id, GOOD), &[b"x"]).unwrap();
-    std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(MAX_BYTES + 1).unwrap();
-    assert!(last_good.good(&id).is_none() && !path.exists());
-    last_good.directory.write(&last_good.name(&id, BAD), &[b"no note"]).unwrap();
-    assert!(last_good.rolled_back(&id).is_none());
-    assert!(last_good.directory.names().unwrap().is_empty());
+    // Of another policy.
+    last_good.write(&id("p"), &header("q"), b"1");
+    assert_eq!(kept(&last_good, "p"), None);
+}
+
+fn header(policy: &str) -> Header {
+    Header { policy: policy.into(), module: digest(b"1"), sidecar: None, facts: [].into(), rejected: None }
 }

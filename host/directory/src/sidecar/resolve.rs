@@ -3,17 +3,17 @@
 use std::{sync::Arc, time::Duration};
 
 use plimsoll_core::{
-    LabelSelector, Match, Mode, OnError, Operator, PROGRAM_VERBS, PolicyConfig, Requirement, Verb, Verbs,
-    parse_quantity, quotable,
+    AbsentFacts, LabelSelector, Match, Mode, OnError, Operator, PROGRAM_VERBS, PolicyConfig, Requirement, Verb, Verbs,
+    check_source_name, parse_quantity, quotable,
 };
 use plimsoll_yaml::{FieldError, position};
-use serde_saphyr::Spanned;
+use serde_saphyr::{Location, Spanned};
 
 use super::{
-    MAX_BYTES, ModulePath, Sidecar,
+    FactUse, MAX_BYTES, ModulePath, Sidecar,
     raw::{
-        RawAbsent, RawFacts, RawMatch, RawMode, RawOnError, RawOperator, RawRequirement, RawSelector, RawSidecar,
-        RawStdio, RawStdioVerb,
+        RawAbsent, RawFactSource, RawFacts, RawMatch, RawMode, RawOnError, RawOperator, RawRequirement, RawSelector,
+        RawSidecar, RawStdio, RawStdioVerb,
     },
 };
 
@@ -23,6 +23,29 @@ const MAX_TIMEOUT: Duration = Duration::from_mins(1);
 /// Minimum memory of a policy: one page of WebAssembly.
 const MIN_MEMORY: usize = 64 << 10;
 
+/// Maximum sources of facts of one policy.
+const MAX_SOURCES: usize = 16;
+
+/// Converts a word of the file to the equal word of `core`.
+macro_rules! words {
+    ($($raw:ident => $word:ident { $($variant:ident),+ })+) => {
+        $(impl From<$raw> for $word {
+            fn from(raw: $raw) -> Self {
+                match raw {
+                    $($raw::$variant => Self::$variant,)+
+                }
+            }
+        })+
+    };
+}
+
+words! {
+    RawMode => Mode { Enforce, Shadow, Off }
+    RawOnError => OnError { Fail, Ignore }
+    RawAbsent => AbsentFacts { Default, Ignore, Fail }
+    RawOperator => Operator { In, NotIn, Exists, DoesNotExist }
+}
+
 // === impl RawSidecar ===
 
 impl RawSidecar {
@@ -31,11 +54,11 @@ impl RawSidecar {
         let default = PolicyConfig::default();
         let has_timeout = self.timeout.is_some();
         let config = PolicyConfig {
-            mode: self.mode.map_or(default.mode, RawMode::resolve),
+            mode: self.mode.map_or(default.mode, Into::into),
             order: self.order.unwrap_or(default.order),
             weight: self.weight.unwrap_or(default.weight),
-            on_error: self.on_error.map(RawOnError::resolve),
-            absent_facts: self.absent.map_or(default.absent_facts, RawAbsent::resolve),
+            on_error: self.on_error.map(Into::into),
+            absent_facts: self.absent.map_or(default.absent_facts, Into::into),
             timeout: self.timeout.map_or(Ok(default.timeout), |text| resolve_timeout(&text))?,
             memory: self.memory.map_or(Ok(default.memory), |text| resolve_memory(&text, most_memory))?,
             matches: self.matches.map_or(Ok(default.matches), RawMatch::resolve)?,
@@ -61,8 +84,7 @@ impl RawStdio {
         let Some(verbs) = self.verbs else { return Ok(PROGRAM_VERBS) };
         if verbs.value.is_empty() {
             let text = "an empty list: expected at least one of filter and prioritize; without the key it is filter";
-            let (at, field) = (position(verbs.referenced), "stdio.verbs".to_owned());
-            return Err(FieldError { position: at, field, text: text.to_owned() });
+            return Err(error_at("stdio.verbs", verbs.referenced, text));
         }
         Ok(verbs.value.into_iter().map(RawStdioVerb::resolve).collect())
     }
@@ -76,29 +98,6 @@ impl RawStdioVerb {
         match self {
             Self::Filter => Verb::Filter,
             Self::Prioritize => Verb::Rank,
-        }
-    }
-}
-
-// === impl RawMode ===
-
-impl RawMode {
-    fn resolve(self) -> Mode {
-        match self {
-            Self::Enforce => Mode::Enforce,
-            Self::Shadow => Mode::Shadow,
-            Self::Off => Mode::Off,
-        }
-    }
-}
-
-// === impl RawOnError ===
-
-impl RawOnError {
-    fn resolve(self) -> OnError {
-        match self {
-            Self::Fail => OnError::Fail,
-            Self::Ignore => OnError::Ignore,
         }
     }
 }
@@ -144,7 +143,7 @@ impl RawSelector {
 impl RawRequirement {
     fn resolve(self, at: Option<(u64, u64)>, field: &str) -> Result<Requirement, FieldError> {
         check_filled(&self.key, &format!("{field}.key"))?;
-        let (operator, takes_values) = self.operator.resolve();
+        let takes_values = matches!(self.operator, RawOperator::In | RawOperator::NotIn);
         if takes_values == self.values.is_empty() {
             let expected = if takes_values { "at least one" } else { "none" };
             let found = if takes_values { "no values" } else { "values" };
@@ -153,21 +152,31 @@ impl RawRequirement {
             return Err(FieldError { position: at, field: format!("{field}.values"), text });
         }
         let values = self.values.into_iter().map(|value| value.value.into()).collect();
-        Ok(Requirement { key: self.key.value.into(), operator, values })
+        Ok(Requirement { key: self.key.value.into(), operator: self.operator.into(), values })
     }
 }
 
-// === impl RawOperator ===
+// === impl RawFacts ===
 
-impl RawOperator {
-    /// The operator, and whether it compares with values.
-    fn resolve(self) -> (Operator, bool) {
-        match self {
-            Self::In => (Operator::In, true),
-            Self::NotIn => (Operator::NotIn, true),
-            Self::Exists => (Operator::Exists, false),
-            Self::DoesNotExist => (Operator::DoesNotExist, false),
+impl RawFacts {
+    /// Checks names and files.
+    fn resolve(self) -> Result<Vec<FactUse>, FieldError> {
+        let sources: Vec<(String, Location, RawFactSource)> = match self {
+            Self::Names(names) => {
+                names.into_iter().map(|name| (name.value, name.referenced, RawFactSource::default())).collect()
+            }
+            Self::Sources(sources) => {
+                let parts = |(name, source): (String, Spanned<Option<RawFactSource>>)| {
+                    (name, source.referenced, source.value.unwrap_or_default())
+                };
+                sources.into_iter().map(parts).collect()
+            }
+        };
+        if sources.len() > MAX_SOURCES {
+            let place = sources.get(MAX_SOURCES).map_or(Location::UNKNOWN, |(_, place, _)| *place);
+            return Err(error_at("facts", place, format!("{} sources: expected at most {MAX_SOURCES}", sources.len())));
         }
+        sources.into_iter().map(|(name, place, source)| resolve_fact(&name, place, source)).collect()
     }
 }
 
@@ -223,11 +232,7 @@ fn resolve_module(text: &Spanned<String>) -> Result<ModulePath, FieldError> {
 fn resolve_names(names: Spanned<Vec<Spanned<String>>>, field: &str) -> Result<Vec<Box<str>>, FieldError> {
     if names.value.is_empty() {
         let text = "an empty list matches no pod: expected at least one name; without the key every pod matches";
-        return Err(FieldError {
-            position: position(names.referenced),
-            field: field.to_owned(),
-            text: text.to_owned(),
-        });
+        return Err(error_at(field, names.referenced, text));
     }
     let check = |(index, name): (usize, Spanned<String>)| {
         check_filled(&name, &format!("{field}[{index}]"))?;
@@ -245,6 +250,25 @@ fn check_filled(name: &Spanned<String>, field: &str) -> Result<(), FieldError> {
 }
 
 fn wrong(found: &Spanned<String>, field: &str, expected: &str) -> FieldError {
-    let text = format!("found '{}': {expected}", quotable(&found.value));
-    FieldError { position: position(found.referenced), field: field.to_owned(), text }
+    error_at(field, found.referenced, format!("found '{}': {expected}", quotable(&found.value)))
+}
+
+fn error_at(field: &str, place: Location, text: impl Into<String>) -> FieldError {
+    FieldError { position: position(place), field: field.to_owned(), text: text.into() }
+}
+
+fn resolve_fact(name: &str, place: Location, source: RawFactSource) -> Result<FactUse, FieldError> {
+    let wrong_name = |expected: &str| error_at("facts", place, format!("found '{}': {expected}", quotable(name)));
+    check_source_name(name).map_err(wrong_name)?;
+    if let Some(file) = source.file.as_ref().filter(|file| !is_file_name(&file.value)) {
+        let expected = "expected a .csv file of the sidecar's directory, without a path";
+        let text = format!("found '{}': {expected}", quotable(&file.value));
+        return Err(error_at(&format!("facts.{name}.file"), file.referenced, text));
+    }
+    Ok(FactUse { name: name.into(), file: source.file.map(|file| file.value.into()) })
+}
+
+fn is_file_name(file: &str) -> bool {
+    let stem = file.strip_suffix(".csv").unwrap_or_default();
+    !stem.is_empty() && !file.starts_with('.') && !file.contains(['/', '\\', '\0'])
 }

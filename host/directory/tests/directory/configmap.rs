@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, fs, path::Path};
 
-use plimsoll_directory::PolicyChange;
+use plimsoll_directory::ChangeKind;
 
 use crate::{
     fake::good,
@@ -82,7 +82,7 @@ fn a_sidecar_never_meets_the_module_of_another_swap() {
         for (tag, settings) in world.loader.validated.lock().unwrap().iter() {
             assert_eq!(*settings, format!("\"{tag}\""));
         }
-        assert!(!watched.changes.iter().any(|change| matches!(change, PolicyChange::Refused { .. })));
+        assert!(!watched.changes.iter().any(|change| matches!(change.kind, ChangeKind::Refused { .. })));
     }
 }
 

@@ -18,12 +18,8 @@ use plimsoll_core::{
 #[derive(Default)]
 pub(crate) struct FakeLoader {
     pub(crate) loaded: Mutex<Vec<String>>,
-    /// Policies for which a module was to be loaded, and whether it was urgent.
-    pub(crate) requests: Mutex<Vec<(String, bool)>>,
     /// Tags whose loads wait.
     loads_held: Gate,
-    /// Tags whose calls wait, whatever their deadline.
-    calls_held: Arc<Gate>,
     /// The number of times that the load of a tag fails for a transient reason.
     pub(crate) busy: Mutex<BTreeMap<String, u32>>,
     pub(crate) validated: Arc<Mutex<Vec<(String, String)>>>,
@@ -31,8 +27,6 @@ pub(crate) struct FakeLoader {
     pub(crate) preinitialized: Mutex<Vec<usize>>,
     /// The time that each call had of a policy whose tag is `loops`.
     pub(crate) times: Arc<Mutex<Vec<Duration>>>,
-    /// Digests of refused modules.
-    refused: Mutex<BTreeMap<[u8; 32], LoadError>>,
     /// The number of times that a module was handed over which is refused for good.
     pub(crate) refusals: AtomicUsize,
 }
@@ -41,8 +35,6 @@ pub(crate) struct FakeLoader {
 #[derive(Default)]
 struct Gate {
     tags: Mutex<BTreeSet<String>>,
-    /// The number of threads that wait.
-    waiting: AtomicUsize,
     changed: Condvar,
 }
 
@@ -50,7 +42,6 @@ struct Gate {
 struct FakePolicy {
     tag: String,
     validated: Arc<Mutex<Vec<(String, String)>>>,
-    calls_held: Arc<Gate>,
     times: Arc<Mutex<Vec<Duration>>>,
 }
 
@@ -72,39 +63,18 @@ impl FakeLoader {
         self.loads_held.open(tag);
     }
 
-    /// Has calls of policies with this tag wait.
-    pub(crate) fn hold_calls(&self, tag: &str) {
-        self.calls_held.close(tag);
-    }
-
-    /// Lets them go.
-    pub(crate) fn let_calls_go(&self, tag: &str) {
-        self.calls_held.open(tag);
-    }
-
-    /// The number of calls that wait.
-    pub(crate) fn calls_waiting(&self) -> usize {
-        self.calls_held.waiting.load(SeqCst)
-    }
-
     pub(crate) fn loads_of(&self, tag: &str) -> usize {
         self.loaded.lock().unwrap().iter().filter(|loaded| *loaded == tag).count()
     }
 }
 
 impl Loader for FakeLoader {
-    fn load_for(
-        &self,
-        LoadRequest { policy, module, is_urgent }: LoadRequest<'_>,
-    ) -> Result<Arc<dyn Policy>, LoadError> {
-        self.requests.lock().unwrap().push((policy.to_owned(), is_urgent));
+    fn load_for(&self, LoadRequest { module, .. }: LoadRequest<'_>) -> Result<Arc<dyn Policy>, LoadError> {
         let text = String::from_utf8_lossy(module.bytes());
         let tag = text.strip_prefix("good ").and_then(|rest| rest.strip_suffix(" end"));
         let Some(tag) = tag.map(str::to_owned) else {
-            let error = LoadError::permanent("no module: expected 'good TAG end'");
             self.refusals.fetch_add(1, SeqCst);
-            self.refused.lock().unwrap().insert(*module.digest(), error.clone());
-            return Err(error);
+            return Err(LoadError::permanent("no module: expected 'good TAG end'"));
         };
         self.loaded.lock().unwrap().push(tag.clone());
         self.loads_held.pass(&tag);
@@ -112,16 +82,12 @@ impl Loader for FakeLoader {
             *left -= 1;
             return Err(LoadError::transient("the compiler was killed"));
         }
-        let (validated, calls_held) = (Arc::clone(&self.validated), Arc::clone(&self.calls_held));
-        Ok(Arc::new(FakePolicy { tag, validated, calls_held, times: Arc::clone(&self.times) }))
+        let (validated, times) = (Arc::clone(&self.validated), Arc::clone(&self.times));
+        Ok(Arc::new(FakePolicy { tag, validated, times }))
     }
 
     fn preinitialize(&self, _: &str, _: u64, _: &Module, settings: &Arc<str>) {
         self.preinitialized.lock().unwrap().push(settings.as_ptr().addr());
-    }
-
-    fn refusal(&self, digest: &[u8; 32]) -> Option<LoadError> {
-        self.refused.lock().unwrap().get(digest).cloned()
     }
 }
 
@@ -139,9 +105,7 @@ impl Gate {
 
     fn pass(&self, tag: &str) {
         let tags = self.tags.lock().unwrap();
-        self.waiting.fetch_add(1, SeqCst);
         drop(self.changed.wait_while(tags, |tags| tags.contains(tag)).unwrap());
-        self.waiting.fetch_sub(1, SeqCst);
     }
 }
 
@@ -169,10 +133,8 @@ impl Policy for FakePolicy {
 
     /// One whose tag begins with `reads` reads the source of facts `load`. One whose tag begins with `fails` fails for
     /// every pod but that of the trial, from which nobody can tell. `loops` exceeds its time, whatever that is, as
-    /// does one whose tag begins with `slow`, which has a score, too. `sized` does so for more than one node, and `crawls`
-    /// always, after it has read the pod.
+    /// does one whose tag begins with `slow`, which has a score, too.
     fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {
-        self.calls_held.pass(&self.tag);
         if self.tag.starts_with("fails") && ask.view.read(Read::Pod(PodRead::Name)).unwrap() != Value::text("trial") {
             return Err(Fault::new(FaultKind::Trap, "unreachable"));
         }
@@ -183,10 +145,6 @@ impl Policy for FakePolicy {
         }
         if self.tag == "loops" || self.tag.starts_with("slow") {
             self.times.lock().unwrap().push(ask.limits.deadline.saturating_duration_since(Instant::now()));
-            return Err(Fault::new(FaultKind::Timeout, "too slow"));
-        }
-        let is_crawling = self.tag == "crawls" && ask.view.read(Read::Pod(PodRead::Name)).is_ok();
-        if is_crawling || (self.tag == "sized" && ask.view.node_count() > 1) {
             return Err(Fault::new(FaultKind::Timeout, "too slow"));
         }
         if self.tag.starts_with("never") {

@@ -1,14 +1,11 @@
-use std::{
-    fs,
-    time::{Duration, Instant},
-};
+use std::fs;
 
 use plimsoll_core::{Mode, PolicyState};
-use plimsoll_directory::{Directory, DirectoryConfig, DirectoryError, FactPool, PolicyChange, load_one};
+use plimsoll_directory::{ChangeKind, Directory, DirectoryConfig, DirectoryError, PolicyChange, load_one};
 
 use crate::{
     fake::{FakeLoader, good},
-    world::{World, digest_of, member, tag, wait_until},
+    world::{World, digest_of, member, tag},
 };
 
 #[test]
@@ -18,7 +15,9 @@ fn a_module_without_sidecar_is_a_policy_with_defaults() {
     let update = world.open();
     let member = member(&update.roster, "pool").unwrap();
     assert_eq!((&*member.settings, member.version, member.size), ("null", 1, good("v1").len() as u64));
-    assert!(matches!(&update.changes[..], [PolicyChange::Loaded { id, version: 1, .. }] if id == "pool"));
+    assert!(
+        matches!(&update.changes[..], [PolicyChange { id, kind: ChangeKind::Loaded { version: 1, .. } }] if id == "pool")
+    );
 }
 
 #[test]
@@ -46,7 +45,7 @@ fn a_policy_is_pre_initialised_with_the_settings_that_its_calls_have_unless_it_i
 fn several_sidecars_share_one_module_that_is_loaded_for_each() {
     let world = World::new();
     world.write("pool.wasm", &good("v1"));
-    world.write("pool.yaml", "mode: off\n");
+    world.write("pool.yaml", "mode: shadow\n");
     world.write("a.yaml", "module: pool.wasm\nsettings: v1\n");
     world.write("gpu/b.yml", "module: ../pool.wasm\n");
     let roster = world.open().roster;
@@ -57,12 +56,14 @@ fn several_sidecars_share_one_module_that_is_loaded_for_each() {
 }
 
 #[test]
-fn a_policy_that_is_off_is_loaded_and_not_asked() {
+fn of_a_policy_that_is_off_only_the_sidecar_is_read() {
     let world = World::new();
-    world.write("pool.wasm", &good("v1"));
+    world.write("pool.wasm", "bad");
     world.write("pool.yaml", "mode: off\nsettings: wrong\n");
-    assert_eq!(world.open().roster.failures(), []);
-    assert!(world.loader.validated.lock().unwrap().is_empty());
+    let roster = world.open().roster;
+    assert_eq!((roster.failures(), roster.state("pool")), (&[][..], PolicyState::Off));
+    assert_eq!(member(&roster, "pool").unwrap().config.mode, Mode::Off);
+    assert_eq!(world.loader.refusals.load(std::sync::atomic::Ordering::SeqCst), 0);
 }
 
 #[test]
@@ -209,7 +210,7 @@ fn one_policy_is_loaded_by_itself() {
     world.write("strict.yaml", "settings: v1\norder: 7\n");
     let load = |sidecar: Option<&str>| {
         let sidecar = sidecar.map(|name| world.path(name));
-        load_one(&world.path("x.wasm"), sidecar.as_deref(), &FakeLoader::default(), &FactPool::default())
+        load_one(&world.path("x.wasm"), sidecar.as_deref(), &FakeLoader::default())
     };
     assert_eq!(&*load(None).unwrap().name, "x");
     let member = load(Some("strict.yaml")).unwrap();
@@ -238,20 +239,4 @@ fn a_library_needs_no_settings_and_is_no_failure() {
     assert_eq!(roster.failures(), []);
     assert_eq!((roster.state("lib"), member(&roster, "lib").is_none()), (PolicyState::Library, true));
     assert_eq!(roster.members().count(), 2);
-}
-
-#[test]
-fn a_load_that_waited_for_others_rests_no_longer_than_one_that_did_not() {
-    let world = World::new();
-    world.loader.busy.lock().unwrap().insert("v1".to_owned(), 1);
-    world.loader.hold("v1");
-    world.write("x.wasm", &good("v1"));
-    let mut watched = world.start(world.config());
-    let started = Instant::now();
-    wait_until(|| started.elapsed() >= Duration::from_secs(1));
-    world.loader.let_go("v1");
-    let failed = Instant::now();
-    watched.wait_for_tag("x", "v1");
-    // It would rest for 20 s if the time in the loader counted.
-    assert!(failed.elapsed() < Duration::from_secs(15), "{:?}", failed.elapsed());
 }

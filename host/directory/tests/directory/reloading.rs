@@ -1,12 +1,7 @@
-use std::{
-    fs,
-    io::Write as _,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{fs, io::Write as _, sync::Arc};
 
 use plimsoll_core::PolicyState;
-use plimsoll_directory::PolicyChange;
+use plimsoll_directory::{ChangeKind, PolicyChange};
 
 use crate::{
     fake::good,
@@ -65,7 +60,7 @@ fn a_bad_version_leaves_the_last_good_in_force_and_says_so() {
             let _ = fs::remove_file(world.path("x.yaml"));
             watched.wait_for("no failure", |roster| roster.failures().is_empty());
             assert!(Arc::ptr_eq(&before, &member(&watched.roster, "x").unwrap()), "the same files, the same version");
-            assert_eq!(watched.changes.last(), Some(&PolicyChange::Unchanged { id: "x".to_owned() }));
+            assert_eq!(watched.changes.last(), Some(&PolicyChange { id: "x".to_owned(), kind: ChangeKind::Unchanged }));
         }
     }
 }
@@ -82,15 +77,18 @@ fn a_new_policy_that_is_bad_is_a_failure_without_a_version() {
 }
 
 #[test]
-fn a_deleted_policy_is_removed_and_its_versions_are_counted_on() {
+fn a_deleted_policy_is_removed_and_may_come_back() {
     for by in WAYS {
         let (world, mut watched) = watched(by);
         world.remove("x.wasm");
         watched.wait_for("x is gone", |roster| member(roster, "x").is_none());
-        assert_eq!(watched.changes.last(), Some(&PolicyChange::Removed { id: "x".to_owned(), was_kept: false }));
+        assert_eq!(
+            watched.changes.last(),
+            Some(&PolicyChange { id: "x".to_owned(), kind: ChangeKind::Removed { was_kept: false } })
+        );
         world.write("x.wasm", &good("v1"));
         watched.wait_for_tag("x", "v1");
-        assert_eq!(member(&watched.roster, "x").unwrap().version, 2);
+        assert_eq!(member(&watched.roster, "x").unwrap().version, 1);
     }
 }
 
@@ -135,7 +133,7 @@ fn a_module_that_others_name_is_a_policy_only_with_a_sidecar_of_its_own() {
         world.write("a.yaml", "module: x.wasm\n");
         watched.wait_for("x is a library", |roster| roster.state("x") == PolicyState::Library);
         assert!(member(&watched.roster, "x").is_none() && watched.roster.failures().is_empty());
-        assert!(watched.changes.contains(&PolicyChange::Library { id: "x".to_owned() }));
+        assert!(watched.changes.contains(&PolicyChange { id: "x".to_owned(), kind: ChangeKind::Library }));
         world.write("x.yaml", "mode: shadow\n");
         watched.wait_for_tag("x", "v1");
         world.remove("x.yaml");
@@ -204,7 +202,7 @@ fn a_file_that_is_written_in_pieces_is_no_failure() {
             watched.wait_for("y is gone", |roster| member(roster, "y").is_none());
         }
         watched.wait_for_tag("x", "v2");
-        let refused = watched.changes.iter().find(|change| matches!(change, PolicyChange::Refused { .. }));
+        let refused = watched.changes.iter().find(|change| matches!(change.kind, ChangeKind::Refused { .. }));
         assert_eq!(refused, None, "{by:?}");
     }
 }
@@ -252,9 +250,6 @@ fn outcomes_of_many_jobs_are_not_published_one_by_one() {
         world.write(&format!("p{number}.wasm"), &good("v1"));
     }
     wait_until(|| world.loader.loads_of("v1") > 0);
-    // The batch has waited long enough when the first of them is ready.
-    let began = Instant::now();
-    wait_until(|| began.elapsed() > Duration::from_millis(500));
     world.loader.let_go("v1");
     watched.wait_for("all of them", |roster| roster.members().count() == 501);
     assert!(watched.updates < 100, "{} updates", watched.updates);

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use plimsoll_core::{Fault, Member, PolicyConfig, SidecarFacts, Verb};
+use plimsoll_core::{Fault, Member, PolicyConfig, Verb};
 use plimsoll_wasm::Inspection;
 use serde_json::{Value, json};
 
@@ -32,8 +32,6 @@ pub(super) struct CheckReport {
     pub(super) purity: Option<Vec<Purity>>,
     /// Remarks on its sidecar.
     pub(super) notes: Vec<String>,
-    /// Kept to the end, so that they count for the limits of the whole directory.
-    pub(super) _facts: SidecarFacts,
 }
 
 // === impl CheckReport ===

@@ -3,11 +3,10 @@
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 use anyhow::{Result, anyhow, bail, ensure};
-use plimsoll_directory::{FactPool, ListedPolicy, PolicyFiles};
+use plimsoll_directory::{ListedPolicy, PolicyFiles};
 use plimsoll_facts::FactsConfig;
 
 use crate::commands::source_folder;
@@ -22,8 +21,6 @@ pub(super) struct Target {
     pub(super) is_listed: bool,
     /// Whether `serve` would ignore it.
     pub(super) is_ignored: bool,
-    /// The facts of its directory, whose limits hold for all policies there together.
-    pub(super) facts: Arc<FactPool>,
 }
 
 /// The policies behind these names; a module and its sidecar that are both named are one policy.
@@ -38,7 +35,7 @@ pub(super) fn targets(names: &[PathBuf]) -> Vec<Target> {
         let files = of_file(name);
         if files.as_ref().map_or(true, |files| seen.insert(files.clone())) {
             let name = name.display().to_string();
-            targets.push(Target { name, files, is_listed: false, is_ignored: false, facts: Arc::default() });
+            targets.push(Target { name, files, is_listed: false, is_ignored: false });
         }
     }
     targets
@@ -83,9 +80,7 @@ fn is_facts_file(file: &Path) -> bool {
 /// Every policy of a directory and of its groups, as `serve` would find them.
 fn of_directory(directory: &Path) -> Vec<Target> {
     let shown = directory.display().to_string();
-    let facts = Arc::<FactPool>::default();
-    let target =
-        |name, files, is_ignored| Target { name, files, is_listed: true, is_ignored, facts: Arc::clone(&facts) };
+    let target = |name, files, is_ignored| Target { name, files, is_listed: true, is_ignored };
     if let Some(mistake) = source_folder::mistaken(directory) {
         return vec![target(shown, Err(anyhow!(mistake)), false)];
     }

@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc, time::Instant};
 
 use plimsoll_cases::{CallLimits, Case, CaseError};
 use plimsoll_core::{FactAccess, Loader, Policy, PolicyConfig, SidecarFacts};
-use plimsoll_directory::{FactPool, PolicyFiles};
+use plimsoll_directory::PolicyFiles;
 use plimsoll_wasm::WasmLoader;
 
 use super::{
@@ -112,7 +112,7 @@ impl Loaded {
     pub(super) fn of(PolicyFiles { module, sidecar }: &PolicyFiles, loader: &WasmLoader) -> Result<Self, String> {
         let limits = |config: &PolicyConfig| CallLimits { timeout: config.timeout, memory: config.memory };
         if let Some(sidecar) = sidecar {
-            let member = plimsoll_directory::load_one(module, Some(sidecar), loader, &FactPool::default());
+            let member = plimsoll_directory::load_one(module, Some(sidecar), loader);
             let member = member.map_err(|error| error.to_string())?;
             let limits = limits(&member.config);
             let (policy, settings) = (Arc::clone(&member.policy), Arc::clone(&member.settings));
