@@ -20,9 +20,12 @@ demo-cluster: policies ## The same story in front of a real API server and kube-
 	@$(CARGO) build --workspace --bin plimsoll --bin plimsoll-demo-cluster
 	@target/debug/plimsoll-demo-cluster
 
-test: policies ## Run every test: unit, property, contract, guests, reload, commands
+# What other languages than Rust and Go need minutes for.
+NIGHTLY_FEATURES := plimsoll-commands/nightly,plimsoll-policies/nightly
+
+test: policies ## Run every test: unit, property, contract, guests, reload, commands; NIGHTLY=1 also each page and sample in every language
 	@mkdir -p target && rm -f $(SKIPPED)
-	@status=0; PLIMSOLL_SKIPPED=$(SKIPPED) $(CARGO) test --workspace --no-fail-fast || status=$$?; \
+	@status=0; PLIMSOLL_SKIPPED=$(SKIPPED) $(CARGO) test --workspace --no-fail-fast $(if $(NIGHTLY),--features $(NIGHTLY_FEATURES)) || status=$$?; \
 	if [ -s $(SKIPPED) ]; then echo; echo "$$(sort -u $(SKIPPED) | wc -l) tests were skipped:"; sort -u $(SKIPPED); fi; \
 	exit $$status
 
@@ -37,7 +40,7 @@ lint: ## Formatting, clippy, dependencies, documentation
 	$(CARGO) fmt --all --check
 	$(TOOLS)/cargo-deny --log-level warn --locked check --hide-inclusion-graph bans licenses sources
 	$(TOOLS)/cargo-shear --locked --deny-warnings --check-test-targets
-	$(CARGO) clippy --workspace --all-targets --features plimsoll-e2e/control-plane -- --deny warnings
+	$(CARGO) clippy --workspace --all-targets --features plimsoll-e2e/nightly,$(NIGHTLY_FEATURES) -- --deny warnings
 	$(CARGO) test --quiet --workspace --test rules --test deploy --test defaults --test imports --test links --test generated
 	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --quiet
 
@@ -70,7 +73,7 @@ e2e: policies ## Run in front of a real kube-scheduler and API server (needs Go 
 	tests/e2e/control-plane/build
 	tests/e2e/helm/build
 	$(CARGO) build --workspace --bin plimsoll
-	$(CARGO) test --workspace --test e2e --features plimsoll-e2e/control-plane
+	$(CARGO) test --workspace --test e2e --features plimsoll-e2e/$(if $(NIGHTLY),nightly,control-plane)
 
 # Apart from lint: it needs the network, and what it says changes without a commit.
 advisories: ## Look for known vulnerabilities in the dependencies

@@ -14,9 +14,12 @@ mod json;
 mod messages;
 mod mistakes;
 mod new;
+#[cfg(feature = "nightly")]
 mod new_rebuild;
 mod open;
+#[cfg(feature = "nightly")]
 mod page;
+#[cfg(feature = "nightly")]
 mod pages;
 mod progress;
 mod record;

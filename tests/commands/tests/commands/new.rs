@@ -13,9 +13,11 @@ use std::{
 use plimsoll_commands::{matches_golden, plimsoll};
 use plimsoll_harness::{binary, tempdir, wait_until, workspace};
 
+#[cfg(feature = "nightly")]
+use crate::tools::{has_npm_packages, has_packages, link_npm_packages};
 use crate::{
     text,
-    tools::{has, has_clang, has_go, has_npm_packages, has_packages, link_npm_packages},
+    tools::{has, has_clang, has_go},
 };
 
 /// `make` in the folder of a policy, with the plimsoll of this build.
@@ -97,6 +99,7 @@ fn a_new_policy_in_rust_builds_and_passes_its_tests() {
     assert!(printed.contains("2 cases: 2 passed"), "{printed}");
 }
 
+#[cfg(feature = "nightly")]
 #[test]
 fn a_new_policy_in_typescript_builds_and_passes_its_tests() {
     if !has_npm_packages("typescript") {
@@ -112,6 +115,7 @@ fn a_new_policy_in_typescript_builds_and_passes_its_tests() {
     assert!(printed.contains("2 cases: 2 passed"), "{printed}");
 }
 
+#[cfg(feature = "nightly")]
 #[test]
 fn a_new_policy_in_assemblyscript_builds_and_passes_its_tests() {
     if !has_npm_packages("assemblyscript") {
@@ -129,6 +133,7 @@ fn a_new_policy_in_assemblyscript_builds_and_passes_its_tests() {
 }
 
 /// Packages come from the network: so the folder gets those with which the SDK itself is tested.
+#[cfg(feature = "nightly")]
 #[test]
 fn a_new_policy_in_python_builds_and_passes_its_tests() {
     let packages = workspace().join("target/python");

@@ -1,4 +1,5 @@
 //! The tools of languages, where a test needs them.
+#![cfg_attr(not(feature = "nightly"), allow(dead_code, reason = "the tests of the night use the rest"))]
 
 use std::{
     fs,

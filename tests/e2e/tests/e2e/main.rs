@@ -7,6 +7,7 @@ mod deadlock;
 mod demo;
 mod extenders;
 mod landing;
+#[cfg(feature = "nightly")]
 mod languages;
 mod leader;
 mod measured_load;

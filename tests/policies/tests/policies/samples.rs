@@ -3,7 +3,9 @@
 use std::fs;
 
 use plimsoll_cases::cases;
-use plimsoll_guests::toolchains::{Sample, c_sample, go_sample, python_sample, typescript_sample};
+use plimsoll_guests::toolchains::{Sample, go_sample};
+#[cfg(feature = "nightly")]
+use plimsoll_guests::toolchains::{c_sample, python_sample, typescript_sample};
 use plimsoll_harness::{command, tempdir, workspace};
 use plimsoll_policies::load_bytes;
 
@@ -35,12 +37,14 @@ fn assert_passes_beside_its_sidecar(name: &str, sample: &Sample) {
     assert!(output.status.success(), "{name}: {text}");
 }
 
+#[cfg(feature = "nightly")]
 #[test]
 fn spot_cost_passes_its_tests_and_its_cases() {
     let Some(sample) = typescript_sample("spot-cost") else { return };
     assert_passes("spot-cost", &sample);
 }
 
+#[cfg(feature = "nightly")]
 #[test]
 fn maintenance_window_passes_its_tests_and_its_cases() {
     let Some(sample) = python_sample("maintenance-window") else { return };
@@ -53,6 +57,7 @@ fn licence_seats_passes_its_tests_and_its_cases() {
     assert_passes("licence-seats", &sample);
 }
 
+#[cfg(feature = "nightly")]
 #[test]
 fn numa_fit_passes_its_tests_and_its_cases() {
     let Some(sample) = c_sample("numa-fit") else { return };
