@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The policy `conformance` of an SDK says all that it reads as lines of `key=value`, gives every kind of answer, and fails
-//! in every way that there is. `docs/conformance.md` says what it has to do; [`page`] writes the parts of that page that
+//! in every way that there is. `plugin-sdk/conformance/spec.md` says what it has to do; [`page`] writes the parts of that page that
 //! follow from the data. A policy is not trusted: each call has limits, and texts are shown in part.
 
 mod answer;

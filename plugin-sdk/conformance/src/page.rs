@@ -1,4 +1,4 @@
-//! The parts of docs/conformance.md that follow from the data.
+//! The parts of plugin-sdk/conformance/spec.md that follow from the data.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// The whole page, for authors who have the command alone.
-pub const PAGE: &str = include_str!("../../../docs/conformance.md");
+pub const PAGE: &str = include_str!("../spec.md");
 
 /// The line of the page before the parts that are generated; they reach to [`END`].
 pub const BEGIN: &str = "<!-- generated: UPDATE_GOLDEN=1 cargo test --workspace --lib page -->\n";
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn the_page_has_the_cases_the_texts_and_the_world_of_the_data() {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/conformance.md");
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("spec.md");
         let page = fs::read_to_string(&path).unwrap();
         let (before, rest) = page.split_once(BEGIN).unwrap();
         let (own, after) = rest.split_once(END).unwrap();

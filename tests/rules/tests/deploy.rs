@@ -68,13 +68,11 @@ fn the_chart_has_the_version_of_the_workspace() {
 #[test]
 fn the_alerting_rules_name_metrics_that_are_exported() {
     let rules = fs::read_to_string(workspace().join("deploy/chart/templates/prometheusrule.yaml")).unwrap();
-    let table = fs::read_to_string(workspace().join("docs/operations.md")).unwrap();
     let sources = sources_of_metrics();
     let mut seen = 0;
     for expression in rules.lines().filter_map(|line| line.trim().strip_prefix("expr: ")) {
         for name in names(expression) {
             seen += 1;
-            assert!(table.contains(&format!("`{name}`")), "docs/operations.md has no {name}: {expression}");
             let registered = name.trim_start_matches("plimsoll_");
             let registered =
                 ["_total", "_seconds", "_bytes"].iter().fold(registered, |name, end| name.trim_end_matches(end));
@@ -110,62 +108,8 @@ fn an_alert_about_prioritize_alone_is_a_warning() {
     assert_eq!(severities, [(false, true), (true, false)]);
 }
 
-/// MiB of the process with ten policies and its view of 5,000 nodes and 150,000 pods, as `make bench` measures it.
-const WATCHING: u64 = 365;
-
-/// MiB of the process with ten policies and no view.
-const WITHOUT_VIEW: u64 = 50;
-
-/// MiB that stay mapped for guests, that the stacks of 72 threads keep, and that the allocator keeps.
-const KEPT: u64 = 20 + 36 + 40;
-
-/// MiB of the reasons of one policy that tells nodes apart, with two cores: of four decisions with their replies, and of
-/// four works after replies.
-const REASONS: u64 = 4 * (4 + 4) + 4 * 4;
-
-/// docs/operations.md has the same sum.
-#[test]
-fn the_memory_limit_of_the_chart_has_room_for_all_bounds_at_once() {
-    let template = read("deploy/chart/templates/_pod.tpl");
-    let (_, limits) = template.split_once("(ternary \"").unwrap();
-    let limits: Vec<u64> = limits.split('"').step_by(2).take(2).map(mebibytes).collect();
-    let after = |start: &str| template.split(start).skip(1).map(|rest| mebibytes(word(rest))).collect::<Vec<_>>();
-    let (wire, body) = (after("--wire-memory="), after("--body-limit="));
-    let args = read("host/src/args/serve.rs");
-    let (_, cache) = args.split_once("PLIMSOLL_DECISION_CACHE_SIZE").unwrap();
-    let cache = mebibytes(cache.split_once("default_value = \"").unwrap().1.split('"').next().unwrap());
-    let part = number_after("host/src/engine.rs", "const GUESTS: usize = ");
-    let compile = number_after("host/wasm/src/compile/admission.rs", "const SMALL_MEMORY: u64 = ");
-    for (mode, process, at) in [("watch", WATCHING, 0), ("fullNodes", WITHOUT_VIEW, 1)] {
-        // Nodes that are kept from one request to the next have half of the wire's memory, beside it.
-        let sum = process + limits[at] / part + cache + wire[at] + wire[at] / 2 + body[at] + KEPT + REASONS;
-        // Compile processes get three quarters of what is left; half of what a small module may take is enough for most.
-        let left = limits[at].saturating_sub(sum) * 3 / 4;
-        assert!(
-            left >= compile / 2,
-            "{mode}: the bounds come to {sum} MiB of {}, {left} MiB for a compile",
-            limits[at]
-        );
-    }
-}
-
 fn read(path: &str) -> String {
     fs::read_to_string(workspace().join(path)).unwrap()
-}
-
-fn word(text: &str) -> &str {
-    text.split_whitespace().next().unwrap()
-}
-
-fn mebibytes(text: &str) -> u64 {
-    text.strip_suffix("Mi").unwrap_or_else(|| panic!("{text} is not in Mi")).parse().unwrap()
-}
-
-/// The number of a constant; one that is shifted by 20 is in MiB.
-fn number_after(file: &str, name: &str) -> u64 {
-    let text = read(file);
-    let (_, value) = text.split_once(name).unwrap_or_else(|| panic!("{file} has no {name}"));
-    word(value).trim_end_matches(';').parse().unwrap()
 }
 
 /// The arguments of every instruction of a kind in the Dockerfile.

@@ -19,7 +19,7 @@ const MAX_LINE_BYTES: usize = 300;
 /// The least cases from which a module that fails most of them is taken for another policy.
 const MIN_CASES: usize = 10;
 
-const OTHER_POLICY: &str = "this does not look like the policy `conformance`, which each SDK has among its examples: most cases failed; docs/conformance.md says what it must do, as does `plimsoll conformance --print-spec`";
+const OTHER_POLICY: &str = "this does not look like the policy `conformance`, which each SDK has among its examples: most cases failed; `plimsoll conformance --print-spec` says what it must do";
 
 /// The report on one module.
 pub(super) struct ConformanceReport {

@@ -1,5 +1,5 @@
 //! The policy `conformance` in Rust: it reads all that a policy can read, answers all that it can answer, and fails in
-//! every way. `docs/conformance.md` says what each topic is, and `plimsoll conformance` compares.
+//! every way. `plugin-sdk/conformance/spec.md` says what each topic is, and `plimsoll conformance` compares.
 
 mod misbehave;
 mod tell;

@@ -29,7 +29,7 @@ const TYPESCRIPT: Npm = Npm {
 const ASSEMBLYSCRIPT: Npm = Npm {
     sdk: "assemblyscript",
     package: "plimsoll-assemblyscript",
-    programs: &[("asc", "assemblyscript/bin/asc.js"), ("plimsoll-asc", "plimsoll-assemblyscript/bin/plimsoll-asc.mjs")],
+    programs: &[("plimsoll-asc", "plimsoll-assemblyscript/bin/plimsoll-asc.mjs")],
 };
 
 // === impl Npm ===
@@ -86,31 +86,6 @@ fn a_component_is_made_without_an_sdk_as_the_page_says() {
     let refused = page.run("plimsoll check zone.wasm", &[]);
     assert!(!refused.succeeded);
     contains(&refused.printed, &["zone has no settings"]);
-}
-
-#[test]
-fn a_core_module_is_made_by_hand_as_the_page_says() {
-    let Some(page) = ASSEMBLYSCRIPT.open("any") else { return };
-    let install = ("npm install assemblyscript", DONE);
-    for file in ["zone.ts", "names.mjs", "cases/zone.yaml"] {
-        page.write(file);
-    }
-    let commands = page.commands("A core module");
-    let printed = page.follow(commands, &[install]);
-    contains(&printed, &["accepted\n", "  verbs    filter\n", "  imports  nodes.label\n", "  size     2.2 kB\n"]);
-    let printed = page.follow(page.commands("Is it right?"), &[]);
-    contains(&printed, &["1 policy, 1 case: 1 passed, 0 failed"]);
-
-    let build = commands.lines().find(|line| line.starts_with("npx ")).unwrap();
-    let refused = page.run(commands, &[install, (build, &build.replace("--use abort= ", ""))]);
-    assert!(!refused.succeeded);
-    contains(&refused.printed, &["zone.wasm: REFUSED, it imports env.abort; a policy may import"]);
-
-    let source = page.file("zone.ts").replace("filter(node: u32)", "filter(node: u64)");
-    fs::write(page.folder().join("zone.ts"), source.replace("label(node, ", "label(<u32>node, ")).unwrap();
-    let refused = page.run(commands, &[install]);
-    assert!(!refused.succeeded);
-    contains(&refused.printed, &["expected `[I32] -> [I32]` but found `[I64] -> [I32]`"]);
 }
 
 #[test]
