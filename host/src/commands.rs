@@ -45,6 +45,5 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
 /// The process that [`plimsoll_wasm::ChildConfig::this_program`] starts.
 fn compile_module(args: &CompileModuleArgs) -> Result<ExitCode> {
     let limits = ProcessLimits { memory: args.memory as u64, cpu: args.cpu };
-    plimsoll_wasm::compile_module(limits).context("cannot compile in this process")?;
-    Ok(ExitCode::SUCCESS)
+    plimsoll_wasm::compile_module(limits).context("cannot compile in this process")
 }

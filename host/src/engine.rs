@@ -53,8 +53,6 @@ fn loader_with(
         max_memory: args.max_policy_memory,
         max_calls: args.max_calls,
         guest_memory: args.guest_memory.or_else(guest_memory_of_container).unwrap_or(defaults.guest_memory),
-        // A command ends before it would pay.
-        preinitialize: reporter.is_none(),
         reporter: reporter.unwrap_or(defaults.reporter),
         ..defaults
     };

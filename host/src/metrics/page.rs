@@ -84,7 +84,6 @@ impl Page {
         self.gauge("guest_memory_bytes", "Memory of all guest instances, waiting ones included", shares.bytes);
         let help = "The limit in force, from --guest-memory or its default";
         self.gauge("guest_memory_limit_bytes", help, shares.max_bytes);
-        self.gauge("preinitialized_policies", "Policies whose modules are pre-initialised", loader.preinitialized());
         let calls = CallClass::ALL.into_iter().zip(shares.calls);
         let calls = calls.map(|(class, calls)| (class.as_str(), calls));
         self.gauges("guest_calls", "Running calls of policies, by purpose", "purpose", calls);

@@ -59,8 +59,8 @@ impl CompiledCode {
         //   was not taken over by the module, just as we would if it ran here. The process bounds memory and time
         //   and takes crashes; it is no wall against a compiler that a module makes write what it likes.
         // - `of_cache`: `ModuleCache::put` is the only writer of entries and writes code of the other two sources alone;
-        //   `ModuleCache::get` has checked that folder and file are our user's, that nobody else can write to them, and
-        //   that the bytes are the ones that were hashed when they were written.
+        //   `ModuleCache::open` has checked that the directory is our user's and that nobody else can write to it, and
+        //   `ModuleCache::get` that the bytes are the ones that were hashed when they were written.
         // Whether they are of this engine and version wasmtime itself checks.
         unsafe { Component::deserialize(engine, &self.0) }.map_err(|error| RefusedError::of_wasmtime(&error))
     }

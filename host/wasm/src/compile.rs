@@ -1,86 +1,172 @@
 //! Compiles modules: all code that parses their bytes, and the process in which it runs.
 //!
 //! ```text
-//!  gateway                                        compile process (the same program)
-//!  admission ── a permit, a share of memory ──┐
-//!  child     ── module, settings ── stdin ────┼──> process: its limits ──> module: componentize, pre-init, compile, check
-//!            <─ tag, length, code or refusal ─┴─── stdout
+//!  gateway                                     compile process (the same program)
+//!  child ── length, module ────────── stdin ───> process: its limits ──> componentize, compile, check
+//!        <─ exit code, code or refusal ─ stdout ─┴
 //! ```
 //!
 //! A module can crash a compiler, or make it use unbounded memory or time: by depth, by counts, by quadratic growth. No
 //! list of such modules is complete, so they are compiled in a disposable process.
 
-mod admission;
-mod answer;
 mod child;
-mod config;
-mod error;
-mod job;
-mod module;
-mod nesting;
-mod preinit;
-mod priority;
 mod process;
 
-use std::time::Duration;
+use std::{borrow::Cow, path::PathBuf, time::Duration};
 
-use wasmtime::{Engine, component::Component};
-
-pub(crate) use self::{
-    child::ChildCompiler,
-    error::CompileError,
-    job::CompileJob,
-    module::{CheckedComponent, check},
-    priority::{Priority, SharedPriority},
+use plimsoll_core::{LoadError, Verbs, bounded, one_line};
+use wasmtime::{
+    Engine,
+    component::{Component, Linker},
 };
-pub use self::{
-    config::{ChildConfig, Compiler},
-    process::{ProcessLimits, compile_module},
-};
-use crate::{code::CompiledCode, componentize::ModuleKind, contract::RefusedError, progress::Progress};
 
-/// The compiler that the engine uses.
-pub(crate) enum Backend {
+pub use self::process::{ProcessLimits, compile_module};
+use crate::{
+    abi::Exports,
+    code::CompiledCode,
+    componentize::{self, ModuleKind},
+    contract::{self, Imports, RefusedError},
+    instance::LinkedModule,
+    store::StoreData,
+    wasi,
+};
+
+/// Maximum bytes of a refusal: it quotes names of the module.
+const MAX_TEXT_BYTES: usize = 2048;
+
+/// Where modules are parsed and compiled.
+#[derive(Debug, Clone)]
+pub enum Compiler {
+    /// In this process, without bounds: [`EngineConfig::in_process`](crate::EngineConfig::in_process) alone makes it.
+    #[non_exhaustive]
     InProcess,
-    Child(Box<ChildCompiler>),
+    /// Each in a separate process.
+    Child(ChildConfig),
 }
 
-// === impl Backend ===
+/// The program that compiles, and its bounds.
+#[derive(Debug, Clone)]
+pub struct ChildConfig {
+    /// A program that calls [`compile_module`] when its first argument is `compile-module`.
+    pub program: PathBuf,
+    /// Maximum bytes of private memory of one compile.
+    pub memory: u64,
+    /// Maximum time of one compile.
+    pub timeout: Duration,
+}
 
-impl Backend {
-    pub(crate) fn new(compiler: Compiler) -> Self {
-        match compiler {
-            Compiler::InProcess => Self::InProcess,
-            Compiler::Child(config) => Self::Child(Box::new(ChildCompiler::new(config))),
-        }
-    }
+/// A component whose imports and exports match the contract.
+pub(crate) struct CheckedComponent {
+    pub(crate) module: LinkedModule,
+    pub(crate) verbs: Verbs,
+    pub(crate) imports: Imports,
+}
 
-    /// Compiles a module: the component with its code, and the time that the module waited for others. `progress` is
-    /// called if it is a large one.
+// === impl Compiler ===
+
+impl Compiler {
+    /// Compiles a module: the component with its code.
+    ///
+    /// # Errors
+    /// If the module is refused, or its compile was stopped.
     pub(crate) fn compile(
         &self,
-        job: CompileJob<'_>,
+        module: &[u8],
         kind: ModuleKind,
         engine: &Engine,
-        progress: &Progress<'_>,
-        priority: &SharedPriority,
-    ) -> (Result<(Component, CompiledCode), CompileError>, Duration) {
+    ) -> Result<(Component, CompiledCode), LoadError> {
         match self {
-            Self::InProcess => (in_process(job, kind, engine).map_err(CompileError::from), Duration::ZERO),
-            Self::Child(child) => {
-                let (code, queued) = child.compile(job, progress, priority);
-                (code.and_then(|code| Ok((code.load(engine)?, code))), queued)
+            Self::InProcess => {
+                let component = component(engine, module, kind)?;
+                let code = CompiledCode::of(&component)?;
+                Ok((component, code))
+            }
+            Self::Child(config) => {
+                let code = child::compile(config, module)?;
+                Ok((code.load(engine)?, code))
             }
         }
     }
 }
 
-fn in_process(
-    job: CompileJob<'_>,
+// === impl ChildConfig ===
+
+impl ChildConfig {
+    /// Default memory of one compile: twice the need of the largest known language runtime.
+    pub const MEMORY: u64 = 1 << 30;
+
+    /// Default time of one compile.
+    pub const TIMEOUT: Duration = Duration::from_mins(1);
+
+    /// The running executable, even if its file was replaced since.
+    pub fn this_program() -> Self {
+        Self::of("/proc/self/exe")
+    }
+
+    /// Another program, with the default bounds.
+    pub fn of(program: impl Into<PathBuf>) -> Self {
+        Self { program: program.into(), memory: Self::MEMORY, timeout: Self::TIMEOUT }
+    }
+}
+
+impl From<RefusedError> for LoadError {
+    fn from(error: RefusedError) -> Self {
+        let text = harmless(&error.to_string());
+        if matches!(error, RefusedError::Shortage(_)) { Self::transient(text) } else { Self::permanent(text) }
+    }
+}
+
+/// Makes a core module a component, and compiles it.
+fn component(engine: &Engine, module: &[u8], kind: ModuleKind) -> Result<Component, RefusedError> {
+    let component = match kind {
+        ModuleKind::CoreModule => Cow::Owned(componentize::componentize(module)?),
+        ModuleKind::Component => Cow::Borrowed(module),
+    };
+    Component::from_binary(engine, &component).map_err(|error| RefusedError::of_compiling(&component, &error))
+}
+
+/// Checks a component against the contract, and links it.
+///
+/// The compile process has run the same check within its limits before, so the gateway never walks more types than that
+/// process could.
+///
+/// # Errors
+/// The error names the import or export that does not match the contract.
+pub(crate) fn check(
+    component: &Component,
+    linker: &Linker<StoreData>,
     kind: ModuleKind,
-    engine: &Engine,
-) -> Result<(Component, CompiledCode), RefusedError> {
-    let component = module::component(engine, job, kind)?;
-    let code = CompiledCode::of(&component)?;
-    Ok((component, code))
+) -> Result<CheckedComponent, RefusedError> {
+    let engine = component.engine();
+    // Imports first: a forbidden import is more informative than a missing export.
+    let was_core_module = kind == ModuleKind::CoreModule;
+    let imports = contract::imports_of(component, engine, was_core_module)?;
+    let verbs = contract::verbs_of(component, engine, was_core_module)?;
+    let exports = Exports::of(component)?;
+    let prepared =
+        if imports.wasi.is_empty() { linker.instantiate_pre(component) } else { wasi::link(linker, component) };
+    let instances = prepared.map_err(|error| RefusedError::Link(format!("{error:#}")))?;
+    Ok(CheckedComponent { module: LinkedModule { instances, exports }, verbs, imports })
+}
+
+/// Sanitizes a text that may quote a module: one line, bounded in length.
+fn harmless(text: &str) -> String {
+    one_line(bounded(text, MAX_TEXT_BYTES)).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[test]
+    fn a_module_does_not_pose_as_a_lack_of_memory_by_a_name() {
+        let is_transient = |error| LoadError::from(RefusedError::of_wasmtime(&error)).is_transient();
+        let name = "Cannot allocate memory (os error 12)";
+        let error = wasmtime::Error::msg(format!("unknown import: `{name}` has not been defined")).context("link");
+        assert!(!is_transient(error));
+        let error = wasmtime::Error::from(io::Error::from_raw_os_error(12)).context("cannot map the code");
+        assert!(is_transient(error));
+    }
 }

@@ -51,8 +51,6 @@ pub(crate) enum RefusedError {
     Version { name: String },
     #[error("it exports {name}, which is no verb; the verbs are {}", verbs())]
     UnknownVerb { name: String },
-    #[error("its {which} are nested deeper than {at_most}")]
-    Nested { which: &'static str, at_most: usize },
     #[error("its compiled code has {mebi} MiB; at most {at_most} MiB are allowed")]
     TooMuchCode { mebi: usize, at_most: usize },
     #[error(
@@ -78,9 +76,6 @@ pub(crate) enum RefusedError {
     Signature { name: String, error: String },
     #[error("it does not fit plimsoll:policy@{VERSION}: {0}")]
     Link(String),
-    /// The module is fine; only its instances start as it does.
-    #[error("it cannot be pre-initialised: {0}")]
-    Preinitialize(String),
 }
 
 /// A name of the contract, `plimsoll:policy/INTERFACE@VERSION`, with any version.

@@ -1,16 +1,16 @@
 //! The engine for all policies: enabled features, limits, and the pooling allocator.
 
-use std::{num::NonZeroUsize, path::PathBuf, sync::Arc};
+use std::{num::NonZeroUsize, path::PathBuf, sync::Arc, time::Duration};
 
+use tracing::info;
 use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, component::Linker};
 
 use crate::{
     abi,
     compile::{ChildConfig, Compiler},
     limits::TABLE_ELEMENTS,
-    pool_worker::{MAX_USED, PoolWorker},
-    progress::{self, CompileReporter},
     shares::Shares,
+    spares::{MAX_USED, Spares},
     store::StoreData,
     ticker::{TICK, Ticker},
 };
@@ -57,13 +57,25 @@ pub struct EngineConfig {
     pub max_calls: u32,
     /// Bytes of memory of all guests together.
     pub guest_memory: usize,
-    /// Maximum warm instances, at most `max_calls`; 0 creates every instance in its call.
+    /// Maximum spares, at most `max_calls`; 0 creates every instance in its call.
     pub max_spares: u32,
-    /// Whether large core modules are pre-initialised with the settings of each policy, in the background.
-    pub preinitialize: bool,
     /// Called when the compile of a large module begins and ends; by default it writes to the log.
     pub reporter: CompileReporter,
 }
+
+/// A report about the compile of a large module.
+#[derive(Debug, Clone, Copy)]
+pub struct CompileReport<'a> {
+    /// The name that the module was loaded by.
+    pub name: &'a str,
+    /// Bytes of the module.
+    pub bytes: u64,
+    /// The time that it took; none as it begins. A module that was refused has a time, too.
+    pub took: Option<Duration>,
+}
+
+/// Takes reports.
+pub type CompileReporter = fn(CompileReport<'_>);
 
 /// Why there is no engine.
 #[derive(Debug, thiserror::Error)]
@@ -86,12 +98,9 @@ pub enum EngineError {
         /// The problem, and the step that solves it.
         reason: String,
     },
-    /// The ticker's thread could not be started.
-    #[error("cannot start the thread that ends calls in time")]
-    Ticker(#[source] std::io::Error),
-    /// The thread that creates warm instances could not be started.
-    #[error("cannot start the thread that prepares for calls")]
-    PoolWorker(#[source] std::io::Error),
+    /// The thread that ends calls in time, or the one that creates spares, could not be started.
+    #[error("cannot start a thread")]
+    Thread(#[from] std::io::Error),
 }
 
 /// The state that all policies share.
@@ -99,7 +108,7 @@ pub(crate) struct Host {
     engine: Engine,
     pub(crate) linker: Linker<StoreData>,
     pub(crate) ticker: Arc<Ticker>,
-    pub(crate) pool_worker: PoolWorker,
+    pub(crate) spares: Spares,
     pub(crate) shares: Arc<Shares>,
     pub(crate) max_memory: usize,
 }
@@ -127,8 +136,7 @@ impl EngineConfig {
             max_calls: 64,
             guest_memory: 1 << 30,
             max_spares: 64,
-            preinitialize: true,
-            reporter: progress::log,
+            reporter: log,
         }
     }
 
@@ -146,15 +154,22 @@ impl Host {
         let engine = Engine::new(&wasmtime_config(config)).map_err(refused)?;
         let mut linker = Linker::new(&engine);
         abi::add_to_linker(&mut linker).map_err(refused)?;
-        let ticker = Arc::new(Ticker::start(engine.weak(), TICK).map_err(EngineError::Ticker)?);
-        let shares = Arc::new(Shares::new(config.max_calls, config.guest_memory));
-        let pool_worker = PoolWorker::start(config.spares(), Arc::clone(&ticker), Arc::clone(&shares))
-            .map_err(EngineError::PoolWorker)?;
-        Ok(Self { engine, linker, ticker, pool_worker, shares, max_memory: config.max_memory })
+        let ticker = Arc::new(Ticker::start(engine.weak(), TICK)?);
+        let shares = Shares::new(config.max_calls, config.guest_memory);
+        let spares = Spares::start(config.spares(), Arc::clone(&ticker), &shares)?;
+        Ok(Self { engine, linker, ticker, spares, shares, max_memory: config.max_memory })
     }
 
     pub(crate) fn engine(&self) -> &Engine {
         &self.engine
+    }
+}
+
+/// Writes reports to the log.
+fn log(CompileReport { name, bytes, took }: CompileReport<'_>) {
+    match took.map(|took| took.as_secs_f64()) {
+        None => info!(policy = name, bytes, "compiling a large module"),
+        Some(took) => info!(policy = name, bytes, took = format_args!("{took:.1} s"), "compiled a large module"),
     }
 }
 
@@ -184,8 +199,7 @@ pub(crate) fn compile_config() -> Config {
     wasmtime
 }
 
-/// Pool slots for the largest policies: one per permitted call, per warm instance, and per instance that waits to be
-/// dropped.
+/// Pool slots for the largest policies: one per permitted call, per spare, and per instance that waits to be dropped.
 fn pool(config: &EngineConfig) -> PoolingAllocationConfig {
     let instances = config.max_calls.saturating_add(config.spares()).saturating_add(MAX_USED as u32 + 1);
     let mut pool = PoolingAllocationConfig::new();

@@ -1,27 +1,27 @@
-//! A loaded module as core sees it.
+//! A loaded module as core sees it. Each call runs in an instance of its own, bounded in time and memory.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 use plimsoll_core::{
-    Annotation, Ask, BindAnswer, BindMetadata, Fault, Label, NodeSource, NotBound, Policy, Preemption, Verb,
+    Annotation, Ask, BindAnswer, BindMetadata, Fault, FaultKind, Label, NodeSource, NotBound, Policy, Preemption, Verb,
     VerbAnswer, Verbs, Verdict,
 };
 use wasmtime::component::{ComponentNamedList, Lift, TypedFunc};
 
 use crate::{
     abi::{self, Exports},
-    call::call,
+    compile::CheckedComponent,
     contract::Imports,
     engine::Host,
-    instance::GuestCall,
-    instance_pool::{InstancePool, Preinitialized},
+    instance::{GuestCall, LinkedModule, busy, payer_of},
     stop::Stop,
+    store::CallLimits,
 };
 
-/// A loaded module with its pool of instances. All policies whose modules have the same bytes share it.
+/// A loaded module. All policies whose modules have the same bytes share it.
 pub(crate) struct GuestModule {
     host: Arc<Host>,
-    instance_pool: Arc<InstancePool>,
+    module: Arc<LinkedModule>,
     verbs: Verbs,
     imports: Imports,
 }
@@ -29,8 +29,9 @@ pub(crate) struct GuestModule {
 // === impl GuestModule ===
 
 impl GuestModule {
-    pub(crate) fn new(host: Arc<Host>, instance_pool: Arc<InstancePool>, verbs: Verbs, imports: Imports) -> Self {
-        Self { host, instance_pool, verbs, imports }
+    pub(crate) fn new(host: Arc<Host>, component: CheckedComponent) -> Self {
+        let CheckedComponent { module, verbs, imports } = component;
+        Self { host, module: Arc::new(module), verbs, imports }
     }
 
     /// The interfaces of WASI that it imports.
@@ -40,40 +41,53 @@ impl GuestModule {
 
     /// The functions that it exports.
     pub(crate) fn exports(&self) -> &Exports {
-        self.instance_pool.exports()
+        &self.module.exports
     }
 
-    /// Whether instances may begin with the settings read. State of WASI 0.2 is not in the memory of an instance, so it
-    /// would be lost.
-    pub(crate) fn can_be_preinitialized(&self) -> bool {
-        self.verbs.has(Verb::Validate) && self.imports.wasi.is_empty()
-    }
-
-    /// Whether a module for these settings has a place; false if the module has too many policies.
-    pub(crate) fn can_be_preinitialized_with(&self, settings: &Arc<str>) -> bool {
-        self.instance_pool.has_room_for(settings)
-    }
-
-    /// Creates the instances for calls with these settings from this module from now on; false if the module has too many
-    /// policies.
-    #[must_use]
-    pub(crate) fn preinitialize(&self, settings: &Arc<str>, module: Preinitialized) -> bool {
-        self.instance_pool.preinitialize(settings, module)
-    }
-
-    /// Runs `ask_guest` with an instance that no other call has used.
+    /// Runs `ask_guest` with an instance that no other call has used, which may have read its settings before.
     pub(crate) fn call<R>(
         &self,
         ask: &Ask,
         ask_guest: impl FnOnce(&mut GuestCall) -> wasmtime::Result<R>,
     ) -> Result<R, Fault> {
-        let primed = !ask.after_validate && !ask.view.shows_reads();
-        call(&self.host, &self.instance_pool, ask, primed, |call| {
+        // An explanation shows all reads, that of the settings among them.
+        let may_be_spare = !ask.after_validate && !ask.view.shows_reads();
+        self.call_in(ask, may_be_spare, |call| {
             if ask.after_validate && self.verbs.has(Verb::Validate) {
                 // A policy that refuses its settings is refused as it loads.
                 let _accepted = call.validate()?;
             }
             ask_guest(call)
+        })
+    }
+
+    /// Runs `ask_guest` in a spare, if there may be and is one, or in a new instance.
+    fn call_in<R>(
+        &self,
+        ask: &Ask,
+        may_be_spare: bool,
+        ask_guest: impl FnOnce(&mut GuestCall) -> wasmtime::Result<R>,
+    ) -> Result<R, Fault> {
+        let Self { host, module, .. } = self;
+        let Some((_permit, is_late)) = host.shares.permit(payer_of(ask), ask.limits.deadline) else {
+            return Err(busy("too many calls are under way, and none ended before the request's time was over"));
+        };
+        let _running = host.ticker.running();
+        // The guest's time starts now; waiting for a permit does not count.
+        let limits = CallLimits::of(ask, Instant::now(), host.max_memory);
+        let settings = ask.view.settings();
+        let spare = if may_be_spare { host.spares.take(module, settings, limits.memory) } else { None };
+        let mut call = match spare {
+            Some(spare) => spare.begin(module, ask, limits)?,
+            None => GuestCall::start(module, ask, limits, &host.shares)?,
+        };
+        let result = ask_guest(&mut call).map_err(|error| call.fault(&error));
+        host.spares.used(call.finish(), module, settings);
+        result.map_err(|fault| {
+            if is_late && fault.kind == FaultKind::Timeout && limits.is_short_for(ask) {
+                return busy("it waited for other calls to end, and had too little time left after that");
+            }
+            fault
         })
     }
 
@@ -114,7 +128,7 @@ impl Policy for GuestModule {
     }
 
     fn validate(&self, ask: &Ask) -> Result<Result<(), String>, Fault> {
-        call(&self.host, &self.instance_pool, ask, false, GuestCall::validate)
+        self.call_in(ask, false, GuestCall::validate)
     }
 
     fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {

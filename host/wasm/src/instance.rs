@@ -1,21 +1,26 @@
 //! One instance: created for a call or in advance, and used by one call only.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use plimsoll_core::{Ask, Fault, FaultKind, Verb};
 use wasmtime::{
     Store,
-    component::{ComponentNamedList, Instance, Lift, Lower, TypedFunc},
+    component::{ComponentNamedList, Instance, InstancePre, Lift, Lower, TypedFunc},
 };
 
 use crate::{
     abi::Exports,
     fault::{Phase, classify},
-    linked_module::LinkedModule,
-    shares::{CallPermit, MemoryCharge, Shares},
+    shares::{Charge, Payer, Shares},
     stop::Stop,
-    store::{CallLimits, StoreData, WARM_START_TIME, new_store, set_call, set_priming},
+    store::{CallLimits, StoreData, begin, new_store},
 };
+
+/// A component with its imports linked, and the functions that it exports.
+pub(crate) struct LinkedModule {
+    pub(crate) instances: InstancePre<StoreData>,
+    pub(crate) exports: Exports,
+}
 
 /// An instance in use, and the phase of its call.
 pub(crate) struct GuestCall {
@@ -25,11 +30,10 @@ pub(crate) struct GuestCall {
     phase: Phase,
 }
 
-/// An instance that was created in advance and is still unused.
+/// An instance that was created in advance, and has read its settings.
 pub(crate) struct WarmInstance {
     store: Store<StoreData>,
     instance: Instance,
-    module: Arc<LinkedModule>,
 }
 
 /// Why no warm instance was created.
@@ -54,16 +58,16 @@ impl GuestCall {
     /// # Errors
     /// The fault that ended its start.
     pub(crate) fn start(
-        module: Arc<LinkedModule>,
+        module: &Arc<LinkedModule>,
         ask: &Ask,
-        limit: CallLimits,
-        charge: MemoryCharge,
+        limits: CallLimits,
+        shares: &Arc<Shares>,
     ) -> Result<Self, Fault> {
-        let mut store = new_store(module.instances.engine(), limit, charge);
-        store.data_mut().begin(ask, limit);
-        set_call(&mut store, ask, limit);
+        let charge = Charge::new(shares, Some(payer_of(ask)));
+        let mut store = new_store(module.instances.engine(), limits, charge);
+        begin(&mut store, ask, limits);
         match module.instances.instantiate(&mut store) {
-            Ok(instance) => Ok(Self { store, instance, module, phase: Phase::Whole }),
+            Ok(instance) => Ok(Self { store, instance, module: Arc::clone(module), phase: Phase::Whole }),
             Err(error) => Err(fault(&mut store, &error, Phase::Start)),
         }
     }
@@ -100,11 +104,6 @@ impl GuestCall {
         }
     }
 
-    /// Bytes of guest memory that the instance has used.
-    pub(crate) fn memory(&mut self) -> usize {
-        self.store.data_mut().limiter.charge().used()
-    }
-
     /// Classifies the end of the call.
     pub(crate) fn fault(&mut self, error: &wasmtime::Error) -> Fault {
         fault(&mut self.store, error, self.phase)
@@ -132,51 +131,32 @@ impl NotWarmed {
 // === impl WarmInstance ===
 
 impl WarmInstance {
-    /// Creates a warm instance.
+    /// Creates a warm instance, and asks it whether it accepts these settings if it has such a function.
     ///
     /// # Errors
-    /// If its start needs a call, or no memory is free now.
-    pub(crate) fn start(module: &Arc<LinkedModule>, shares: &Arc<Shares>) -> Result<Self, NotWarmed> {
-        let limits = CallLimits::warm(WARM_START_TIME);
-        let mut store = new_store(module.instances.engine(), limits, MemoryCharge::warm(shares));
-        match module.instances.instantiate(&mut store) {
-            Ok(instance) if store.data().limiter.denied().is_none() => {
-                Ok(Self { store, instance, module: Arc::clone(module) })
-            }
-            Err(error) => Err(NotWarmed::of(&error)),
+    /// If it refuses them, reads anything else, logs, takes too long, or no memory is free now.
+    pub(crate) fn start(module: &LinkedModule, settings: &Arc<str>, shares: &Arc<Shares>) -> Result<Self, NotWarmed> {
+        let mut store = new_store(module.instances.engine(), CallLimits::warm(), Charge::new(shares, None));
+        store.data_mut().show_settings(Some(settings));
+        let started = module.instances.instantiate(&mut store).and_then(|instance| {
+            let answer = if module.exports.has(Verb::Validate) {
+                module.exports.validate(&mut store, &instance)?
+            } else {
+                Ok(())
+            };
+            Ok((instance, answer))
+        });
+        store.data_mut().show_settings(None);
+        match started {
+            Ok((instance, Ok(()))) if store.data().limiter.denied().is_none() => Ok(Self { store, instance }),
             Ok(_) => Err(NotWarmed::NeedsItsCall),
-        }
-    }
-
-    /// Asks it whether it accepts these settings, so that it has read them when a call takes it.
-    ///
-    /// # Errors
-    /// If it does not accept them, reads anything else or logs, takes too long, or no memory is free now.
-    pub(crate) fn prime(mut self, settings: &Arc<str>, time: Duration) -> Result<Self, NotWarmed> {
-        let Self { store, instance, module } = &mut self;
-        set_priming(store, settings, time);
-        let answer = module.exports.validate(store, instance);
-        store.data_mut().end();
-        match answer {
-            Ok(Ok(())) if store.data().limiter.denied().is_none() => Ok(self),
             Err(error) => Err(NotWarmed::of(&error)),
-            Ok(_) => Err(NotWarmed::NeedsItsCall),
         }
-    }
-
-    /// The instance itself, for a look at its state.
-    pub(crate) fn into_parts(self) -> (Store<StoreData>, Instance) {
-        (self.store, self.instance)
-    }
-
-    /// Bytes of its memories.
-    pub(crate) fn memory(&self) -> usize {
-        self.store.data().limiter.taken()
     }
 
     /// Whether its start would have behaved the same within this memory limit.
     pub(crate) fn fits(&self, memory: usize) -> bool {
-        self.memory() <= memory
+        self.store.data().limiter.taken() <= memory
     }
 
     /// Hands the instance to a call.
@@ -185,16 +165,15 @@ impl WarmInstance {
     /// If there is no memory for the call.
     pub(crate) fn begin(
         mut self,
+        module: &Arc<LinkedModule>,
         ask: &Ask,
-        limit: CallLimits,
-        permit: &mut CallPermit<'_>,
+        limits: CallLimits,
     ) -> Result<GuestCall, Fault> {
-        let state = self.store.data_mut();
-        state.limiter.charge().assign(permit).map_err(|full| busy(&full.to_string()))?;
-        state.begin(ask, limit);
-        set_call(&mut self.store, ask, limit);
-        let Self { store, instance, module } = self;
-        Ok(GuestCall { store, instance, module, phase: Phase::Whole })
+        let charge = self.store.data_mut().limiter.charge();
+        charge.assign(payer_of(ask)).map_err(|full| busy(&full.to_string()))?;
+        begin(&mut self.store, ask, limits);
+        let Self { store, instance } = self;
+        Ok(GuestCall { store, instance, module: Arc::clone(module), phase: Phase::Whole })
     }
 }
 
@@ -224,6 +203,11 @@ fn fault(store: &mut Store<StoreData>, error: &wasmtime::Error, phase: Phase) ->
     classify(error, store.data(), phase)
 }
 
+/// The policy that pays for a call.
+pub(crate) fn payer_of(ask: &Ask) -> Payer {
+    Payer { policy: Arc::clone(&ask.policy), class: ask.class }
+}
+
 /// The fault for a lack of capacity, which is not the policy's fault.
 pub(crate) fn busy(why: &str) -> Fault {
     Fault::new(FaultKind::Busy, why)
@@ -231,12 +215,14 @@ pub(crate) fn busy(why: &str) -> Fault {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
     fn a_slow_start_may_be_tried_again_and_other_faults_may_not() {
         let cases = [
-            (Stop::Deadline(WARM_START_TIME), NotWarmed::Late),
+            (Stop::Deadline(Duration::ZERO), NotWarmed::Late),
             (Stop::Unasked, NotWarmed::NeedsItsCall),
             (Stop::Exit(1), NotWarmed::NeedsItsCall),
         ];

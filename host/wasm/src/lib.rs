@@ -13,7 +13,6 @@
 
 mod abi;
 mod cache;
-mod call;
 mod code;
 mod compile;
 mod componentize;
@@ -22,16 +21,12 @@ mod engine;
 mod fault;
 mod guest;
 mod instance;
-mod instance_pool;
 mod limits;
-mod linked_module;
 mod loader;
 mod log;
-mod pool_permits;
-mod pool_worker;
 mod program;
-mod progress;
 mod shares;
+mod spares;
 mod stop;
 mod store;
 mod ticker;
@@ -39,10 +34,9 @@ mod wasi;
 
 pub use compile::{ChildConfig, Compiler, ProcessLimits, compile_module};
 pub use contract::CONTRACT;
-pub use engine::{ENGINE, EngineConfig, EngineError};
+pub use engine::{CompileReport, CompileReporter, ENGINE, EngineConfig, EngineError};
 pub use loader::{Inspection, WasmLoader};
 pub use plimsoll_system::digest::digest;
-pub use progress::{CompileReport, CompileReporter};
 pub use shares::SharesInUse;
 pub use wasi::WasiImport;
 

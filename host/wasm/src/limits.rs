@@ -5,7 +5,7 @@ use std::fmt;
 use wasmtime::ResourceLimiter;
 
 use crate::{
-    shares::{Full, MemoryCharge},
+    shares::{Charge, Full},
     stop::Stop,
 };
 
@@ -29,7 +29,7 @@ pub(crate) struct MemoryLimiter {
     memory_left: usize,
     elements_left: usize,
     denied: Option<Denied>,
-    charge: MemoryCharge,
+    charge: Charge,
 }
 
 /// The first growth that was refused.
@@ -42,17 +42,17 @@ pub(crate) enum Denied {
 // === impl MemoryLimiter ===
 
 impl MemoryLimiter {
-    pub(crate) fn new(memory: usize, charge: MemoryCharge) -> Self {
+    pub(crate) fn new(memory: usize, charge: Charge) -> Self {
         Self { memory, memory_left: memory, elements_left: TABLE_ELEMENTS, denied: None, charge }
     }
 
     /// Its charge against the memory of all guests.
-    pub(crate) fn charge(&mut self) -> &mut MemoryCharge {
+    pub(crate) fn charge(&mut self) -> &mut Charge {
         &mut self.charge
     }
 
     /// Takes its charge; the instance cannot grow any more.
-    pub(crate) fn take_charge(&mut self) -> MemoryCharge {
+    pub(crate) fn take_charge(&mut self) -> Charge {
         self.memory_left = 0;
         self.elements_left = 0;
         self.charge.take()
@@ -158,14 +158,12 @@ impl ResourceLimiter for MemoryLimiter {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::shares::Shares;
 
     /// A limiter without other guests.
     fn limiter(memory: usize) -> MemoryLimiter {
-        MemoryLimiter::new(memory, MemoryCharge::warm(&Arc::new(Shares::new(1, 1 << 40))))
+        MemoryLimiter::new(memory, Charge::new(&Shares::new(1, 1 << 40), None))
     }
 
     #[test]

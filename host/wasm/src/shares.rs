@@ -1,48 +1,56 @@
-//! Fair shares of two resources: permits for concurrent calls, and the memory of all guests. No policy can take all of
-//! them.
+//! Permits for concurrent calls, and the memory of all guests.
 //!
-//! A policy gets more as long as it holds no more than is free. A greedy policy ends up with half, a second one with
-//! half of the rest, and so on: six of them leave one of 64 permits, which a seventh takes. As calls end, their permits
-//! are redistributed, which brings greedy policies down to equal shares. Background calls share a quarter. Waiting calls
-//! are served in FIFO order, those of decisions first.
-
-mod memory;
-mod reclaim;
+//! A policy holds at most half of the permits and of the memory. Calls that no decision waits for (policies in shadow
+//! mode, explanations) have a quarter together. Spares have what calls leave, up to half, and are dropped when a call
+//! lacks memory.
 
 use std::{
-    collections::{HashMap, VecDeque},
-    sync::Arc,
+    collections::HashMap,
+    fmt, mem,
+    ops::Add,
+    sync::{Arc, OnceLock},
     time::Instant,
 };
 
 use parking_lot::{Condvar, Mutex};
 use plimsoll_core::CallClass;
 
-pub(crate) use self::{
-    memory::{Full, MemoryCharge},
-    reclaim::{Reclaim, Reclaimers},
-};
-
-/// Background calls may have one in this many of all permits and bytes.
+/// The parts of all permits and bytes: for background calls together, for one policy, for spares.
 const BACKGROUND: usize = 4;
+const POLICY: usize = 2;
+const SPARES: usize = 2;
+
+/// An instance with more than one in this many bytes of all memory is dropped at once, in its call, and not queued.
+const LARGE: usize = 64;
 
 /// Distributes permits and memory.
 pub(crate) struct Shares {
-    /// For calls of decisions, and for background calls.
-    limits: [Usage; 2],
+    max: Usage,
     state: Mutex<SharesState>,
-    /// The pools that give memory back when it is short.
-    pub(super) reclaimers: Reclaimers,
+    /// Notified when a permit is released.
+    released: Condvar,
+    /// Drops all spares; returns whether there were any.
+    drop_spares: OnceLock<Box<dyn Fn() -> bool + Send + Sync>>,
 }
 
-/// Permits and bytes: held, or free.
+/// Permits and bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Usage {
     calls: usize,
     bytes: usize,
 }
 
-/// A snapshot of the shares, for metrics.
+#[derive(Default)]
+struct SharesState {
+    /// The holdings of calls, by class, and of each policy; policies that hold nothing have no entry.
+    classes: [Usage; 2],
+    policies: HashMap<Arc<str>, Usage>,
+    /// Bytes of spares.
+    spares: usize,
+    counts: SharesInUse,
+}
+
+/// The shares in use, for metrics.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SharesInUse {
     /// Calls under way, by [`CallClass`].
@@ -55,175 +63,129 @@ pub struct SharesInUse {
     pub refused_calls: u64,
     /// Calls that were refused memory because of other calls, since the start.
     pub refused_memory: u64,
-    /// Bytes of all guests, warm instances included.
+    /// Bytes of all guests, spares included.
     pub bytes: usize,
     /// The limit of these bytes.
     pub max_bytes: usize,
 }
 
-#[derive(Default)]
-struct SharesState {
-    /// By class.
-    held: [Usage; 2],
-    /// Bytes of warm instances.
-    warm: usize,
-    /// The holdings of each policy, by class; policies that hold nothing have no entry.
-    holders: HashMap<Arc<str>, [Usage; 2]>,
-    /// Calls that wait for a permit, in FIFO order.
-    queue: VecDeque<Arc<ShareWaiter>>,
-    waited: u64,
-    refused_calls: u64,
-    refused_memory: u64,
-}
-
-/// A request of a call: a permit, and the memory that such calls usually need.
+/// A policy, and the class of its call.
 #[derive(Debug, Clone)]
-pub(crate) struct ShareRequest {
+pub(crate) struct Payer {
     pub(crate) policy: Arc<str>,
     pub(crate) class: CallClass,
-    pub(crate) bytes: usize,
 }
 
-struct ShareWaiter {
-    request: ShareRequest,
-    granted: Condvar,
+/// The permit of a call, or the memory of one instance; released on drop.
+pub(crate) struct Charge {
+    shares: Arc<Shares>,
+    /// A spare has none.
+    payer: Option<Payer>,
+    held: Usage,
 }
 
-/// A permit for one call; released on drop.
-pub(crate) struct CallPermit<'s> {
-    shares: &'s Shares,
-    /// The granted memory, which moves to the instance of the call.
-    request: ShareRequest,
-    /// Whether the call had to wait for it.
-    pub(crate) is_late: bool,
+/// Not enough memory is left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Full {
+    max_bytes: usize,
 }
 
 // === impl Shares ===
 
 impl Shares {
-    pub(crate) fn new(calls: u32, bytes: usize) -> Self {
-        let all = Usage { calls: calls as usize, bytes };
-        let background = Usage { calls: (all.calls / BACKGROUND).max(1), bytes: bytes / BACKGROUND };
-        Self { limits: [all, background], state: Mutex::default(), reclaimers: Reclaimers::default() }
+    pub(crate) fn new(calls: u32, bytes: usize) -> Arc<Self> {
+        let (state, max) = (Mutex::default(), Usage { calls: calls as usize, bytes });
+        Arc::new(Self { max, state, released: Condvar::new(), drop_spares: OnceLock::new() })
     }
 
-    /// Waits for a permit; `None` if the deadline passes first.
-    pub(crate) fn permit(&self, mut request: ShareRequest, deadline: Instant) -> Option<CallPermit<'_>> {
-        request.bytes = request.bytes.min(self.limit(request.class).bytes);
-        let permit = |request, is_late| CallPermit { shares: self, request, is_late };
+    /// Sets the function that drops all spares and returns whether there were any.
+    pub(crate) fn drop_spares_with(&self, drop_spares: impl Fn() -> bool + Send + Sync + 'static) {
+        let _ = self.drop_spares.set(Box::new(drop_spares));
+    }
+
+    /// Waits for a permit, and tells whether it had to; `None` if the deadline passes first.
+    pub(crate) fn permit(self: &Arc<Self>, payer: Payer, deadline: Instant) -> Option<(Charge, bool)> {
+        let permit = Usage { calls: 1, bytes: 0 };
         let mut state = self.state.lock();
-        if request.bytes > self.free(&state, request.class).bytes {
-            drop(state);
-            self.reclaimers.reclaim();
-            state = self.state.lock();
-        }
-        if self.grant(&mut state, &request) {
-            return Some(permit(request, false));
-        }
-        state.waited += 1;
-        let waiter = Arc::new(ShareWaiter { request, granted: Condvar::new() });
-        state.queue.push_back(Arc::clone(&waiter));
-        loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                state.queue.retain(|other| !Arc::ptr_eq(other, &waiter));
-                state.refused_calls += 1;
+        let mut is_late = false;
+        while !self.take(&mut state, Some(&payer), permit) {
+            if Instant::now() >= deadline {
+                state.counts.refused_calls += 1;
                 return None;
             }
-            waiter.granted.wait_for(&mut state, left);
-            // Granting a permit removes the waiter from the queue.
-            if !state.queue.iter().any(|other| Arc::ptr_eq(other, &waiter)) {
-                return Some(permit(waiter.request.clone(), true));
-            }
+            state.counts.waited += u64::from(!is_late);
+            state.counts.waiting += 1;
+            self.released.wait_until(&mut state, deadline);
+            state.counts.waiting -= 1;
+            is_late = true;
         }
+        Some((Charge { shares: Arc::clone(self), payer: Some(payer), held: permit }, is_late))
     }
 
     pub(crate) fn in_use(&self) -> SharesInUse {
         let state = self.state.lock();
-        SharesInUse {
-            calls: state.held.map(|held| held.calls),
-            waiting: state.queue.len(),
-            waited: state.waited,
-            refused_calls: state.refused_calls,
-            refused_memory: state.refused_memory,
-            bytes: state.all().bytes,
-            max_bytes: self.limits[0].bytes,
-        }
+        let calls = state.classes.map(|held| held.calls);
+        SharesInUse { calls, bytes: state.all().bytes, max_bytes: self.max.bytes, ..state.counts }
     }
 
-    /// Grants the request, if the policy's share allows it now.
-    fn grant(&self, state: &mut SharesState, request: &ShareRequest) -> bool {
-        let (held, free) = (state.held_by(&request.policy, request.class), self.free(state, request.class));
-        // Afterwards it holds no more than was free.
-        let may = held.calls < free.calls && held.may_grow(request.bytes, free.bytes);
+    /// Adds to the holdings of a call or of spares, if they may have as much.
+    fn take(&self, state: &mut SharesState, payer: Option<&Payer>, more: Usage) -> bool {
+        let all = state.all() + more;
+        let Some(Payer { policy, class }) = payer else {
+            let may = all.bytes <= self.max.bytes / SPARES;
+            state.spares += if may { more.bytes } else { 0 };
+            return may;
+        };
+        let of_class = state.classes[*class as usize] + more;
+        let of_policy = state.policies.get(policy).copied().unwrap_or_default() + more;
+        let max_of_class = if *class == CallClass::Background { self.max.part(BACKGROUND) } else { self.max };
+        let mut max_of_policy = self.max.part(POLICY);
+        if of_policy.calls <= 1 {
+            // The only call of a policy may have more: otherwise one with a large need could never run.
+            max_of_policy.bytes = self.max.bytes;
+        }
+        let may = all.is_within(self.max) && of_class.is_within(max_of_class) && of_policy.is_within(max_of_policy);
         if may {
-            state.change(&request.policy, request.class, |held| {
-                held.calls += 1;
-                held.bytes += request.bytes;
-            });
+            state.classes[*class as usize] = of_class;
+            state.policies.insert(Arc::clone(policy), of_policy);
         }
         may
     }
 
-    fn limit(&self, class: CallClass) -> Usage {
-        self.limits[class as usize]
-    }
-
-    /// The free resources of a class of calls.
-    fn free(&self, state: &SharesState, class: CallClass) -> Usage {
-        let free = self.limit(CallClass::Decision).without(state.all());
-        match class {
-            CallClass::Decision => free,
-            CallClass::Background => free.least(self.limit(class).without(state.held[class as usize])),
+    /// Takes memory for a call; if there is too little, spares are dropped and it is tried again.
+    fn take_for_call(&self, take: impl Fn(&mut SharesState) -> bool) -> Result<(), Full> {
+        if take(&mut self.state.lock()) {
+            return Ok(());
         }
-    }
-
-    fn give_back(&self, request: &ShareRequest) {
+        let dropped = self.drop_spares.get().is_some_and(|drop_spares| drop_spares());
         let mut state = self.state.lock();
-        state.change(&request.policy, request.class, |held| {
-            held.calls -= 1;
-            held.bytes -= request.bytes;
-        });
-        self.serve_queue(&mut state);
-    }
-
-    /// Grants every waiting request that fits now.
-    fn serve_queue(&self, state: &mut SharesState) {
-        if state.queue.is_empty() {
-            return;
+        if dropped && take(&mut state) {
+            return Ok(());
         }
-        let queue = std::mem::take(&mut state.queue);
-        let (decisions, background): (Vec<_>, Vec<_>) =
-            queue.into_iter().partition(|waiter| waiter.request.class == CallClass::Decision);
-        for waiter in decisions.into_iter().chain(background) {
-            if self.grant(state, &waiter.request) {
-                waiter.granted.notify_one();
-            } else {
-                state.queue.push_back(waiter);
-            }
-        }
+        state.counts.refused_memory += 1;
+        Err(Full { max_bytes: self.max.bytes })
     }
 }
 
 // === impl SharesState ===
 
 impl SharesState {
-    /// The total in use.
     fn all(&self) -> Usage {
-        let [decisions, background] = self.held;
-        Usage { calls: decisions.calls + background.calls, bytes: decisions.bytes + background.bytes + self.warm }
+        let [decisions, background] = self.classes;
+        decisions + background + Usage { calls: 0, bytes: self.spares }
     }
 
-    fn held_by(&self, policy: &str, class: CallClass) -> Usage {
-        self.holders.get(policy).map_or_else(Usage::default, |held| held[class as usize])
-    }
-
-    fn change(&mut self, policy: &Arc<str>, class: CallClass, change: impl Fn(&mut Usage)) {
-        change(&mut self.held[class as usize]);
-        let holder = self.holders.entry(Arc::clone(policy)).or_default();
-        change(&mut holder[class as usize]);
-        if *holder == <[Usage; 2]>::default() {
-            self.holders.remove(policy);
+    fn release(&mut self, payer: Option<&Payer>, less: Usage) {
+        let Some(Payer { policy, class }) = payer else {
+            self.spares -= less.bytes;
+            return;
+        };
+        self.classes[*class as usize].subtract(less);
+        if let Some(held) = self.policies.get_mut(policy) {
+            held.subtract(less);
+            if *held == Usage::default() {
+                self.policies.remove(policy);
+            }
         }
     }
 }
@@ -231,35 +193,96 @@ impl SharesState {
 // === impl Usage ===
 
 impl Usage {
-    fn without(self, held: Self) -> Self {
-        Self { calls: self.calls.saturating_sub(held.calls), bytes: self.bytes.saturating_sub(held.bytes) }
+    /// One part of so many, but one permit at least.
+    fn part(self, count: usize) -> Self {
+        Self { calls: (self.calls / count).max(1), bytes: self.bytes / count }
     }
 
-    /// Whether a policy with these holdings may get this many of the free bytes.
-    ///
-    /// A policy's first call may have all of them; otherwise policies with a large need could never run.
-    fn may_grow(self, more: usize, free: usize) -> bool {
-        more <= free && (self.calls == 0 || self.bytes + more <= free)
+    fn is_within(self, max: Self) -> bool {
+        self.calls <= max.calls && self.bytes <= max.bytes
     }
 
-    fn least(self, other: Self) -> Self {
-        Self { calls: self.calls.min(other.calls), bytes: self.bytes.min(other.bytes) }
-    }
-}
-
-// === impl CallPermit ===
-
-impl CallPermit<'_> {
-    /// Moves the granted memory out of the permit, which then does not release it.
-    fn take_memory(&mut self) -> ShareRequest {
-        let bytes = std::mem::take(&mut self.request.bytes);
-        ShareRequest { bytes, ..self.request.clone() }
+    fn subtract(&mut self, less: Self) {
+        self.calls -= less.calls;
+        self.bytes -= less.bytes;
     }
 }
 
-impl Drop for CallPermit<'_> {
+impl Add for Usage {
+    type Output = Self;
+
+    fn add(self, more: Self) -> Self {
+        Self { calls: self.calls + more.calls, bytes: self.bytes.saturating_add(more.bytes) }
+    }
+}
+
+// === impl Charge ===
+
+impl Charge {
+    /// The empty charge of an instance: of a call, or of a spare.
+    pub(crate) fn new(shares: &Arc<Shares>, payer: Option<Payer>) -> Self {
+        Self { shares: Arc::clone(shares), payer, held: Usage::default() }
+    }
+
+    /// Charges more bytes.
+    pub(crate) fn grow(&mut self, bytes: usize) -> Result<(), Full> {
+        let (shares, more) = (&self.shares, Usage { calls: 0, bytes });
+        match &self.payer {
+            Some(payer) => shares.take_for_call(|state| shares.take(state, Some(payer), more))?,
+            None if shares.take(&mut shares.state.lock(), None, more) => {}
+            None => return Err(Full { max_bytes: shares.max.bytes }),
+        }
+        self.held.bytes += bytes;
+        Ok(())
+    }
+
+    /// Moves the charge of a spare to the call that uses it.
+    pub(crate) fn assign(&mut self, payer: Payer) -> Result<(), Full> {
+        let (shares, held) = (&self.shares, self.held);
+        shares.take_for_call(|state| {
+            state.spares -= held.bytes;
+            let may = shares.take(state, Some(&payer), held);
+            state.spares += if may { 0 } else { held.bytes };
+            may
+        })?;
+        self.payer = Some(payer);
+        Ok(())
+    }
+
+    /// Moves out the whole charge.
+    pub(crate) fn take(&mut self) -> Self {
+        let empty = Self::new(&self.shares, None);
+        mem::replace(self, empty)
+    }
+
+    /// Whether it is so large that the instance must be dropped at once.
+    pub(crate) fn is_large(&self) -> bool {
+        self.held.bytes > self.shares.max.bytes / LARGE
+    }
+}
+
+impl Drop for Charge {
     fn drop(&mut self) {
-        self.shares.give_back(&self.request);
+        let mut state = self.shares.state.lock();
+        state.release(self.payer.as_ref(), self.held);
+        if self.held.calls > 0 && state.counts.waiting > 0 {
+            self.shares.released.notify_all();
+        }
+    }
+}
+
+impl fmt::Debug for Charge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Charge").field("held", &self.held).finish_non_exhaustive()
+    }
+}
+
+// === impl Full ===
+
+impl fmt::Display for Full {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mib = self.max_bytes >> 20;
+        write!(f, "the memory of guests is taken: {mib} MiB for all policies, half of it for one (--guest-memory)")
     }
 }
 

@@ -15,7 +15,7 @@ use crate::{
     limits::{MemoryLimiter, TRANSFER},
     log::GuestLog,
     program::stdio::ProgramStdio,
-    shares::MemoryCharge,
+    shares::Charge,
     stop::Stop,
     ticker::TICK,
 };
@@ -26,12 +26,10 @@ const MAX_HANDLES: usize = 10_000;
 /// Maximum time of the host that one call is not charged with.
 const MAX_HOST_TIME: Duration = Duration::from_secs(1);
 
-/// Memory of a warm instance, and time of its start. A module that needs more is instantiated in its calls.
+/// Memory of a warm instance, and time in which it starts and reads its settings: Python's needs 4 ms, and the machine
+/// may be busy. A module that needs more is instantiated in its calls.
 const WARM_MEMORY: usize = 16 << 20;
-pub(crate) const WARM_START_TIME: Duration = Duration::from_millis(100);
-
-/// Time in which a warm instance reads its settings: Python's needs 3 ms, and the machine may be busy.
-pub(crate) const PRIMING_TIME: Duration = Duration::from_millis(20);
+pub(crate) const WARM_TIME: Duration = Duration::from_millis(100);
 
 /// The data of one instance's store.
 pub(crate) struct StoreData {
@@ -89,18 +87,9 @@ impl StoreData {
         self.context.as_ref().map_or("", |context| context.log.last_words())
     }
 
-    /// Gives the instance to a call.
-    pub(crate) fn begin(&mut self, ask: &Ask, limit: CallLimits) {
-        self.context = Some(CallContext { view: Arc::clone(&ask.view), log: GuestLog::of(ask), stdio: None });
-        self.limit = limit;
-        self.host_time.store(0, Relaxed);
-        self.limiter.set_memory(limit.memory);
-    }
-
-    /// Lets a warm instance read these settings until [`end`](Self::end).
-    pub(crate) fn begin_priming(&mut self, settings: &Arc<str>, limit: CallLimits) {
-        self.settings = Some(View::empty(Arc::clone(settings)));
-        self.limit = limit;
+    /// Lets a warm instance read these settings, or nothing any more.
+    pub(crate) fn show_settings(&mut self, settings: Option<&Arc<str>>) {
+        self.settings = settings.map(|settings| View::empty(Arc::clone(settings)));
     }
 
     /// Gives the call a standard input and output.
@@ -131,7 +120,6 @@ impl StoreData {
 
     /// Flushes the log, and drops the context of the call.
     pub(crate) fn end(&mut self) {
-        self.settings = None;
         if let Some(mut context) = self.context.take() {
             context.log.flush();
         }
@@ -188,15 +176,15 @@ impl CallLimits {
         (self.deadline + host_time.min(MAX_HOST_TIME)).min(self.latest.max(self.deadline))
     }
 
-    /// The limits of a warm instance that has this long.
-    pub(crate) fn warm(time: Duration) -> Self {
-        let deadline = Instant::now() + time;
-        Self { deadline, latest: deadline, allowed: time, memory: WARM_MEMORY }
+    /// The limits of a warm instance.
+    pub(crate) fn warm() -> Self {
+        let deadline = Instant::now() + WARM_TIME;
+        Self { deadline, latest: deadline, allowed: WARM_TIME, memory: WARM_MEMORY }
     }
 }
 
 /// A store of an instance that no call uses yet.
-pub(crate) fn new_store(engine: &Engine, limit: CallLimits, charge: MemoryCharge) -> Store<StoreData> {
+pub(crate) fn new_store(engine: &Engine, limit: CallLimits, charge: Charge) -> Store<StoreData> {
     let limiter = MemoryLimiter::new(limit.memory, charge);
     let mut store =
         Store::new(engine, StoreData { context: None, settings: None, limiter, limit, host_time: AtomicU64::new(0) });
@@ -208,19 +196,16 @@ pub(crate) fn new_store(engine: &Engine, limit: CallLimits, charge: MemoryCharge
     store
 }
 
-/// Sets the bounds of a call about all nodes of its view.
-pub(crate) fn set_call(store: &mut Store<StoreData>, ask: &Ask, limit: CallLimits) {
+/// Gives an instance to a call about all nodes of its view.
+pub(crate) fn begin(store: &mut Store<StoreData>, ask: &Ask, limit: CallLimits) {
     // A ranking has four bytes per node, which can exceed the limit for other answers.
     store.set_hostcall_fuel(TRANSFER.max(4 * ask.view.node_count()));
     store.set_epoch_deadline(ticks_until(limit.deadline));
-}
-
-/// Sets the bounds of a warm instance that reads its settings.
-pub(crate) fn set_priming(store: &mut Store<StoreData>, settings: &Arc<str>, time: Duration) {
-    let limit = CallLimits::warm(time);
-    store.data_mut().begin_priming(settings, limit);
-    store.set_hostcall_fuel(TRANSFER);
-    store.set_epoch_deadline(ticks_until(limit.deadline));
+    let state = store.data_mut();
+    state.context = Some(CallContext { view: Arc::clone(&ask.view), log: GuestLog::of(ask), stdio: None });
+    state.limit = limit;
+    state.host_time.store(0, Relaxed);
+    state.limiter.set_memory(limit.memory);
 }
 
 fn ticks_until(deadline: Instant) -> u64 {

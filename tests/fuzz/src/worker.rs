@@ -97,21 +97,9 @@ impl Worker {
             self.compare(seed, module, &here, &there)?;
             if let Ok(there) = there {
                 self.call(seed, module, there.policy.as_ref())?;
-                self.preinitialize(seed, module, there.policy.as_ref())?;
             }
         }
         Ok(())
-    }
-
-    /// Reads and runs the module once more in a process, and then calls it from its pre-initialised form.
-    fn preinitialize(&mut self, seed: u64, module: &[u8], policy: &dyn Policy) -> Result<()> {
-        if !policy.verbs().has(Verb::Validate) {
-            return Ok(());
-        }
-        let ask = world::ask(world::view(&world::cluster(world::NODES)));
-        let is_preinitialized = self.elsewhere.preinitialize_now(&module_of(module), ask.view.settings()).is_ok();
-        self.count(if is_preinitialized { "pre-initialised" } else { "not pre-initialised" });
-        if is_preinitialized { self.call(seed, module, policy) } else { Ok(()) }
     }
 
     fn refused(&mut self, seed: u64, module: &[u8], error: &LoadError) -> Result<()> {

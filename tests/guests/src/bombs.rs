@@ -17,11 +17,11 @@ const CORE_MODULE: &[u8] = b"\0asm\x01\0\0\0";
 const COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0";
 const FILTER: &[u8] = b"plimsoll:policy/filter@0.1.0#filter";
 
-/// Every file that is refused at once.
+/// Files that are refused, or end the process that compiles them.
 pub fn bombs() -> Vec<Bomb> {
-    let nested = "nested deeper than 100";
+    let nested = "whose stack overflowed";
     let mut bombs = vec![
-        bomb("30,000 nested components", nested_components(30_000), nested),
+        bomb("30,000 nested components", nested_components(30_000), "MiB of memory"),
         bomb("2^32-1 data segments", claims_data_segments(u32::MAX), "the module ends in the middle"),
         bomb("2^28 data segments", claims_data_segments(1 << 28), "the module ends in the middle"),
     ];

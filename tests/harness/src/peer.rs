@@ -103,23 +103,6 @@ impl Peer {
         wait_until("plimsoll to be ready", || ureq::get(format!("http://{admin}/readyz")).call().ok()).map(drop)
     }
 
-    /// Waits until the modules of this many policies are pre-initialised: one after another, each for at most a minute.
-    ///
-    /// # Errors
-    /// If there are fewer for longer than that.
-    pub fn wait_until_preinitialized(&self, policies: usize) -> Result<()> {
-        let admin = self.admin.context("the server has no admin listener")?;
-        (1..=policies).try_for_each(|wanted| {
-            let reached = || {
-                let metrics =
-                    ureq::get(format!("http://{admin}/metrics")).call().ok()?.body_mut().read_to_string().ok()?;
-                let count = metrics.lines().find_map(|line| line.strip_prefix("plimsoll_preinitialized_policies "))?;
-                (count.parse::<usize>().ok()? >= wanted).then_some(())
-            };
-            wait_until(&format!("{wanted} pre-initialised modules"), reached)
-        })
-    }
-
     /// Milliseconds of processor time that the process has used, where the system tells.
     pub fn processor_ms(&self) -> Option<f64> {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).ok()?;

@@ -1,30 +1,27 @@
 //! The parent's side of a compile process: it starts, feeds and bounds the process, and ends it on every path.
 
 use std::{
-    io::Read,
+    io::{self, Read},
     os::unix::process::{CommandExt, ExitStatusExt},
-    process::{Child, ChildStdin, Command, ExitStatus, Stdio},
-    sync::mpsc::{self, RecvTimeoutError},
+    process::{Child, Command, ExitStatus, Stdio},
     thread,
     time::{Duration, Instant},
 };
 
+use plimsoll_core::LoadError;
+use plimsoll_system::cgroup;
+
 use super::{
-    admission::{Admission, CompileClass, CompilePermit},
-    answer::CompileAnswer,
-    config::ChildConfig,
-    error::{CompileError, StoppedError, harmless, is_shortage},
-    job::CompileJob,
-    priority::SharedPriority,
+    ChildConfig, harmless,
+    process::{REFUSED, SHORT, write},
 };
-use crate::{code::CompiledCode, progress::Progress};
+use crate::code::{CompiledCode, MAX_CODE_BYTES};
 
 /// Threads of one compile; more would only add stacks to its memory.
 const MAX_THREADS: usize = 4;
 
-/// The time that a process may take to exit after it has closed its output, so that its exit status tells why.
-const ENDING: Duration = Duration::from_secs(1);
-const ENDING_STEP: Duration = Duration::from_millis(2);
+/// Time between two looks whether the process has exited.
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Bytes of standard error that are kept: the last ones.
 const LAST_WORDS: usize = 2048;
@@ -35,156 +32,84 @@ const SIGXCPU: i32 = 24;
 /// The exit code of a Rust program whose main thread panicked.
 const PANICKED: i32 = 101;
 
-/// Compiles each module in a separate process.
-pub(crate) struct ChildCompiler {
-    config: ChildConfig,
-    admission: Admission,
-    threads: usize,
-}
-
 /// A running child process; killed and reaped on drop.
 struct ChildProcess(Child);
 
-/// The outcome of one process.
-enum ProcessOutcome {
-    Answer(CompileAnswer),
-    TimedOut,
-    /// It exited or closed its output without an answer.
-    Silent {
-        status: Option<ExitStatus>,
-        last_words: String,
-    },
+/// A process that has ended, and its output.
+struct Ended {
+    /// None: it was killed since its time was over.
+    status: Option<ExitStatus>,
+    output: Vec<u8>,
+    last_words: String,
 }
 
-// === impl ChildCompiler ===
-
-impl ChildCompiler {
-    pub(crate) fn new(config: ChildConfig) -> Self {
-        let cores = thread::available_parallelism().map_or(1, usize::from);
-        Self { admission: Admission::new(cores, config.memory), threads: cores.min(MAX_THREADS), config }
-    }
-
-    /// Compiles a module: its code, and the time that the module waited for others.
-    pub(crate) fn compile(
-        &self,
-        job: CompileJob<'_>,
-        progress: &Progress<'_>,
-        priority: &SharedPriority,
-    ) -> (Result<CompiledCode, CompileError>, Duration) {
-        let class = CompileClass::of(job.module.len() as u64);
-        let begin = || {
-            if class == CompileClass::Large {
-                progress.begin();
-            }
-        };
-        match self.compile_as(class, job, priority, begin) {
-            // A module that looked small waits among the large ones.
-            (Err(CompileError::Stopped(StoppedError::Memory(had))), queued)
-                if class == CompileClass::Small && had < self.config.memory =>
-            {
-                let (code, queued_again) = self.compile_as(CompileClass::Large, job, priority, || {});
-                (code, queued + queued_again)
-            }
-            outcome => outcome,
+/// Compiles a module in a process: its code.
+///
+/// # Errors
+/// The refusal that the process wrote, or why it did not.
+pub(super) fn compile(config: &ChildConfig, module: &[u8]) -> Result<CompiledCode, LoadError> {
+    // A quarter of what the container has left stays with the gateway, which serves meanwhile.
+    let memory = cgroup::memory_left().map_or(config.memory, |left| config.memory.min(left / 4 * 3));
+    let started = run(config, memory, module);
+    let ended = started
+        .map_err(|error| LoadError::transient(format!("the process that compiles could not be started: {error}")))?;
+    match ended.status.and_then(|status| status.code()) {
+        Some(0) if (1..=MAX_CODE_BYTES).contains(&ended.output.len()) => Ok(CompiledCode::of_child(ended.output)),
+        Some(code) if code == i32::from(REFUSED) => {
+            Err(LoadError::permanent(harmless(&String::from_utf8_lossy(&ended.output))))
         }
-    }
-
-    /// Compiles a module once, as one of this class; `begin` is called once it has its permit.
-    fn compile_as(
-        &self,
-        class: CompileClass,
-        job: CompileJob<'_>,
-        priority: &SharedPriority,
-        begin: impl FnOnce(),
-    ) -> (Result<CompiledCode, CompileError>, Duration) {
-        let started = Instant::now();
-        let permit = self.admission.enter(class, job.module.len() as u64, priority);
-        let queued = started.elapsed();
-        let code = permit.map_err(CompileError::from).and_then(|permit| {
-            begin();
-            self.run_once(job, &permit)
-        });
-        (code, queued)
-    }
-
-    fn run_once(&self, job: CompileJob<'_>, permit: &CompilePermit<'_>) -> Result<CompiledCode, CompileError> {
-        let memory = permit.memory;
-        let (status, last_words) = match self.run(job, permit).map_err(StoppedError::Start)? {
-            ProcessOutcome::Answer(CompileAnswer::Code(code)) => return Ok(CompiledCode::of_child(code)),
-            ProcessOutcome::Answer(CompileAnswer::Refused(text)) => {
-                return Err(CompileError::RefusedByChild(harmless(&text)));
-            }
-            ProcessOutcome::Answer(CompileAnswer::Short) => return Err(StoppedError::Memory(memory).into()),
-            ProcessOutcome::TimedOut => return Err(StoppedError::Time(self.config.timeout).into()),
-            ProcessOutcome::Silent { status, last_words } => (status, last_words),
-        };
-        let last_line = last_line(&last_words);
-        Err(match (status.and_then(|status| status.signal()), status.and_then(|status| status.code())) {
-            (Some(SIGXCPU), _) => StoppedError::Time(self.config.timeout),
-            _ if is_shortage(&last_words) => StoppedError::Memory(memory),
-            _ if last_words.contains("overflowed its stack") => StoppedError::Stack,
-            (_, Some(PANICKED)) => StoppedError::Panic(last_line),
-            _ => StoppedError::Ended(end_of(status, &last_line)),
-        }
-        .into())
-    }
-
-    fn run(&self, job: CompileJob<'_>, permit: &CompilePermit<'_>) -> std::io::Result<ProcessOutcome> {
-        let started = Instant::now();
-        thread::scope(|scope| {
-            // Dropped before the scope waits for its threads, and ends them with the process.
-            let mut running = ChildProcess(self.command(permit.memory).spawn()?);
-            let counted = permit.count(running.0.id());
-            let child = &mut running.0;
-            let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-            let thread = || thread::Builder::new().name("compile-pipe".to_owned());
-            // Standard input stays open until the answer has arrived: end of file tells the child that its parent is
-            // gone.
-            let fed = thread().spawn_scoped(scope, || feed(stdin, job))?;
-            let last_words = thread().spawn_scoped(scope, || stderr.map(last_words).unwrap_or_default())?;
-            let (sender, receiver) = mpsc::channel();
-            let read = move || sender.send(stdout.and_then(|mut stdout| CompileAnswer::read(&mut stdout)));
-            thread().spawn_scoped(scope, read)?;
-            let answer = receiver.recv_timeout(self.config.timeout.saturating_sub(started.elapsed()));
-            let outcome = match answer {
-                Ok(Some(answer)) => ProcessOutcome::Answer(answer),
-                Err(RecvTimeoutError::Timeout) => ProcessOutcome::TimedOut,
-                Ok(None) | Err(RecvTimeoutError::Disconnected) => {
-                    let status = running.end();
-                    ProcessOutcome::Silent { status, last_words: last_words.join().unwrap_or_default() }
-                }
-            };
-            drop(running);
-            drop(counted);
-            drop(fed);
-            Ok(outcome)
-        })
-    }
-
-    fn command(&self, memory: u64) -> Command {
-        let cpu = self.config.timeout.as_secs().saturating_add(1).saturating_mul(self.threads as u64);
-        let mut command = Command::new(&self.config.program);
-        command
-            .arg0("plimsoll")
-            .args(["compile-module", &format!("--memory={memory}"), &format!("--cpu={cpu}s")])
-            .env_clear()
-            .env("RAYON_NUM_THREADS", self.threads.to_string())
-            // Each further malloc arena reserves address space.
-            .env("MALLOC_ARENA_MAX", "2")
-            // The terminal's interrupt goes to the gateway only, which ends its children itself.
-            .process_group(0)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        command
+        _ => Err(ended.failure(config.timeout, memory)),
     }
 }
 
-fn feed(stdin: Option<ChildStdin>, job: CompileJob<'_>) -> Option<ChildStdin> {
-    let mut stdin = stdin?;
-    // If the process has exited early, its answer or status tells why.
-    let _ = job.write(&mut stdin);
-    Some(stdin)
+fn run(config: &ChildConfig, memory: u64, module: &[u8]) -> io::Result<Ended> {
+    let deadline = Instant::now() + config.timeout;
+    thread::scope(|scope| {
+        // Dropped before the scope waits for its threads, and ends them with the process.
+        let mut running = ChildProcess(command(config, memory).spawn()?);
+        let child = &mut running.0;
+        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let thread = || thread::Builder::new().name("compile-pipe".to_owned());
+        // Standard input stays open while the process runs: its end tells the process that its parent is gone.
+        let fed = thread().spawn_scoped(scope, || {
+            stdin.map(|mut stdin| {
+                // If the process has exited early, its status tells why.
+                let _ = write(module, &mut stdin);
+                stdin
+            })
+        })?;
+        let last_words = thread().spawn_scoped(scope, || stderr.map(last_words).unwrap_or_default())?;
+        let output = thread().spawn_scoped(scope, || {
+            let mut output = Vec::new();
+            // A read that fails leaves the output as short as it is.
+            let _ = stdout.map(|stdout| stdout.take(MAX_CODE_BYTES as u64 + 1).read_to_end(&mut output));
+            output
+        })?;
+        let status = running.wait_until(deadline)?;
+        drop(running);
+        let _ = fed.join();
+        let (output, last_words) = (output.join().unwrap_or_default(), last_words.join().unwrap_or_default());
+        Ok(Ended { status, output, last_words })
+    })
+}
+
+fn command(config: &ChildConfig, memory: u64) -> Command {
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
+    let cpu = config.timeout.as_secs().saturating_add(1).saturating_mul(threads as u64);
+    let mut command = Command::new(&config.program);
+    command
+        .arg0("plimsoll")
+        .args(["compile-module", &format!("--memory={memory}"), &format!("--cpu={cpu}s")])
+        .env_clear()
+        .env("RAYON_NUM_THREADS", threads.to_string())
+        // Each further malloc arena reserves address space.
+        .env("MALLOC_ARENA_MAX", "2")
+        // The terminal's interrupt goes to the gateway only, which ends its children itself.
+        .process_group(0)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
 }
 
 /// Reads everything, and keeps the last bytes.
@@ -198,78 +123,96 @@ fn last_words(mut from: impl Read) -> String {
     String::from_utf8_lossy(&kept).into_owned()
 }
 
-fn last_line(words: &str) -> String {
-    // After a panic the last line is a note for developers.
-    let tells = |line: &&str| !line.trim().is_empty() && !line.starts_with("note: ");
-    words.lines().rfind(tells).map(harmless).unwrap_or_default()
+/// Whether a process that ended without an answer says on standard error that it lacked memory or threads.
+///
+/// Only lines as Rust's runtime writes them count: a panic may quote a name of the module in its midst.
+fn is_shortage(last_words: &str) -> bool {
+    let of_allocator = |line: &str| line.starts_with("memory allocation of ") && line.ends_with(" bytes failed");
+    let of_system = |line: &str| {
+        let error = [11, 12].map(|code| (format!("Os {{ code: {code}, "), format!("(os error {code})")));
+        error.iter().any(|(as_value, as_text)| line.contains(as_value) || line.ends_with(as_text))
+    };
+    last_words.lines().any(|line| of_allocator(line) || of_system(line))
 }
 
-fn end_of(status: Option<ExitStatus>, last_line: &str) -> String {
-    let status = status.map_or_else(|| "it was killed".to_owned(), |status| status.to_string());
-    if last_line.is_empty() { status } else { format!("{status}: {last_line}") }
+// === impl Ended ===
+
+impl Ended {
+    /// Why there is neither code nor a refusal. A stack has the same size in every process, and a fault of the compiler
+    /// is the same each time; anything else may pass.
+    fn failure(&self, timeout: Duration, memory: u64) -> LoadError {
+        let (code, signal) = self.status.map_or((None, None), |status| (status.code(), status.signal()));
+        if self.status.is_none() || signal == Some(SIGXCPU) {
+            let seconds = timeout.as_secs_f32();
+            return LoadError::transient(format!(
+                "compiling it was stopped after {seconds} s: raise --compile-timeout if the module is sound"
+            ));
+        }
+        if code == Some(SHORT.into()) || is_shortage(&self.last_words) {
+            return LoadError::transient(format!(
+                "compiling it took more than {} MiB of memory: raise --compile-memory, or the memory limit of the container, if the module is sound",
+                memory >> 20
+            ));
+        }
+        if self.last_words.contains("overflowed its stack") {
+            return LoadError::permanent("the module is nested too deeply for the compiler, whose stack overflowed");
+        }
+        let last_line = self.last_line();
+        if code == Some(PANICKED) {
+            return LoadError::permanent(format!("the compiler failed on it, by a fault of its own: {last_line}"));
+        }
+        let status = self.status.map(|status| status.to_string()).unwrap_or_default();
+        let said = if last_line.is_empty() { status } else { format!("{status}: {last_line}") };
+        LoadError::transient(format!("the process that compiles ended without an answer: {said}"))
+    }
+
+    fn last_line(&self) -> String {
+        // After a panic the last line is a note for developers.
+        let tells = |line: &&str| !line.trim().is_empty() && !line.starts_with("note: ");
+        self.last_words.lines().rfind(tells).map(harmless).unwrap_or_default()
+    }
 }
 
 // === impl ChildProcess ===
 
 impl ChildProcess {
-    /// Waits for the exit status; `None` if the process had to be killed.
-    fn end(&mut self) -> Option<ExitStatus> {
-        let deadline = Instant::now() + ENDING;
+    /// Waits for the exit status; `None` if the process still runs at the deadline.
+    fn wait_until(&mut self, deadline: Instant) -> io::Result<Option<ExitStatus>> {
         while Instant::now() < deadline {
-            match self.0.try_wait() {
-                Ok(Some(status)) => return Some(status),
-                #[expect(clippy::disallowed_methods, reason = "std has no wait with a deadline for a process")]
-                Ok(None) => thread::sleep(ENDING_STEP),
-                Err(_) => break,
+            if let Some(status) = self.0.try_wait()? {
+                return Ok(Some(status));
             }
+            #[expect(clippy::disallowed_methods, reason = "std has no wait with a deadline for a process")]
+            thread::sleep(POLL_INTERVAL);
         }
-        self.kill();
-        None
+        Ok(None)
     }
+}
 
-    fn kill(&mut self) {
+impl Drop for ChildProcess {
+    fn drop(&mut self) {
         // It may have exited already; wait reaps it in either case.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-impl Drop for ChildProcess {
-    fn drop(&mut self) {
-        self.kill();
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::sync::Barrier;
-
     use super::*;
-    use crate::compile::priority::{Priority, SharedPriority};
 
     #[test]
-    fn the_time_in_which_a_module_waits_for_others_is_told_apart() {
-        let compiler = ChildCompiler::new(ChildConfig::of("/nowhere"));
-        let large = vec![0; 2 << 20];
-        let job = CompileJob { module: &large, settings: None };
-        let (normal, begun) = (SharedPriority::new(Priority::Normal), Barrier::new(2));
-        let first = compiler.admission.enter(CompileClass::Large, 2 << 20, &normal).unwrap();
-        thread::scope(|scope| {
-            let second = scope.spawn(|| {
-                let started = Instant::now();
-                begun.wait();
-                let (code, queued) = compiler.compile(job, &Progress::new(|_| {}, "large", &large), &normal);
-                assert!(code.is_err());
-                (started.elapsed(), queued)
-            });
-            begun.wait();
-            let begun = Instant::now();
-            while begun.elapsed() < Duration::from_secs(1) {
-                thread::park_timeout(Duration::from_millis(50));
-            }
-            drop(first);
-            let (total, queued) = second.join().unwrap();
-            assert!(total >= Duration::from_secs(1) && total < queued + Duration::from_millis(500), "{queued:?}");
-        });
+    fn a_name_in_a_panic_is_no_lack_of_memory() {
+        assert!(!is_shortage(
+            "thread 'main' panicked at x.rs:1:1:\nno such name: `memory allocation of 9 bytes failed`"
+        ));
+        assert!(!is_shortage("no such name: `Cannot allocate memory (os error 12)`"));
+        for last_words in [
+            "memory allocation of 99 bytes failed\n",
+            "Error: the thread cannot be started: Resource temporarily unavailable (os error 11)",
+            "thread 'main' panicked at x.rs:1:1:\ncalled `Result::unwrap()` on an `Err` value: Os { code: 11, kind: W }",
+        ] {
+            assert!(is_shortage(last_words), "{last_words}");
+        }
     }
 }

@@ -1,27 +1,29 @@
-//! The compile process: it bounds itself, reads one module, and writes one answer.
+//! The compile process: it bounds itself, reads one module, and writes compiled code or a refusal.
 
 use std::{
-    io::{self, Read},
+    io::{self, Read, Write},
+    process::ExitCode,
     thread,
     time::Duration,
 };
 
-use rustix::process::{Resource, Rlimit, getrlimit, nice, setrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use wasmtime::{Engine, component::Linker};
 
-use super::{
-    answer::CompileAnswer,
-    error::harmless,
-    job::{CompileJob, ReceivedJob},
-    module,
-};
+use super::{check, component, harmless};
 use crate::{abi, code::CompiledCode, componentize, contract::RefusedError, engine::compile_config};
+
+/// The exit code if the standard output is a refusal.
+pub(super) const REFUSED: u8 = 80;
+
+/// The exit code if memory or threads did not suffice.
+pub(super) const SHORT: u8 = 81;
+
+/// Maximum bytes of a module that are read; the directory has a lower limit.
+const MAX_MODULE_BYTES: u64 = 1 << 30;
 
 /// Maximum open files: the pipes, and files that system libraries read.
 const FILES: u64 = 32;
-
-/// The niceness of a process whose result nobody waits for.
-const LOW_PRIORITY: i32 = 10;
 
 /// The stack of the thread that waits for the parent's end.
 const WATCH_STACK: usize = 64 << 10;
@@ -35,22 +37,44 @@ pub struct ProcessLimits {
     pub cpu: Duration,
 }
 
-/// Carries out the job on standard input, within limits that apply to the rest of this process.
+/// Compiles the module on standard input, within limits that apply to the rest of this process.
 ///
-/// The other end is [`Compiler::Child`](crate::Compiler::Child), of the same program.
+/// The other end is [`Compiler::Child`](crate::Compiler::Child), of the same program; the exit code tells it what is on
+/// standard output.
 ///
 /// # Errors
 /// If the limits cannot be set, or the other end is gone.
-pub fn compile_module(limits: ProcessLimits) -> io::Result<()> {
+pub fn compile_module(limits: ProcessLimits) -> io::Result<ExitCode> {
     set(limits)?;
-    let job = ReceivedJob::read(&mut io::stdin().lock())?;
+    let module = read(&mut io::stdin().lock())?;
     end_with_the_gateway()?;
-    let job = job.as_job();
-    if job.settings.is_some() {
-        // Nobody waits for it. If the system refuses, it only takes more of the processor.
-        let _ = nice(LOW_PRIORITY);
+    let (code, output) = match compile(&module) {
+        Ok(code) => (ExitCode::SUCCESS, code.into_bytes()),
+        Err(RefusedError::Shortage(_)) => (SHORT.into(), Vec::new()),
+        Err(refused) => (REFUSED.into(), harmless(&refused.to_string()).into_bytes()),
+    };
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(&output)?;
+    stdout.flush()?;
+    Ok(code)
+}
+
+/// Writes a module as [`compile_module`] reads it: the length, then the bytes.
+pub(super) fn write(module: &[u8], to: &mut impl Write) -> io::Result<()> {
+    to.write_all(&(module.len() as u64).to_le_bytes())?;
+    to.write_all(module)
+}
+
+fn read(from: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut length = [0; 8];
+    from.read_exact(&mut length)?;
+    let length = u64::from_le_bytes(length);
+    if length > MAX_MODULE_BYTES {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "the module is too large"));
     }
-    answer(job).write(&mut io::stdout().lock())
+    let mut module = vec![0; length as usize];
+    from.read_exact(&mut module)?;
+    Ok(module)
 }
 
 /// Only lowers limits, so that stricter ones of the operator are kept.
@@ -74,7 +98,7 @@ fn set(limits: ProcessLimits) -> io::Result<()> {
     Ok(())
 }
 
-/// Exits when the gateway closes standard input, which it keeps open while it wants an answer.
+/// Exits when the gateway closes standard input, which it keeps open until this process has exited.
 fn end_with_the_gateway() -> io::Result<()> {
     let watch = || {
         let _ = io::stdin().lock().read(&mut [0]);
@@ -83,21 +107,29 @@ fn end_with_the_gateway() -> io::Result<()> {
     thread::Builder::new().stack_size(WATCH_STACK).spawn(watch).map(drop)
 }
 
-fn answer(job: CompileJob<'_>) -> CompileAnswer {
-    match compile(job) {
-        Ok(code) => CompileAnswer::Code(code.into_bytes()),
-        Err(RefusedError::Shortage(_)) => CompileAnswer::Short,
-        Err(refused) => CompileAnswer::Refused(harmless(&refused.to_string())),
-    }
-}
-
 /// Performs every step that the gateway will perform with the module, so that each one was tried here first.
-fn compile(job: CompileJob<'_>) -> Result<CompiledCode, RefusedError> {
-    let kind = componentize::kind(job.module)?;
+fn compile(module: &[u8]) -> Result<CompiledCode, RefusedError> {
+    let kind = componentize::kind(module)?;
     let engine = Engine::new(&compile_config()).map_err(|error| RefusedError::of_wasmtime(&error))?;
-    let component = module::component(&engine, job, kind)?;
+    let component = component(&engine, module, kind)?;
     let mut linker = Linker::new(&engine);
     abi::add_to_linker(&mut linker).map_err(|error| RefusedError::of_wasmtime(&error))?;
-    module::check(&component, &linker, kind)?;
+    check(&component, &linker, kind)?;
     CompiledCode::of(&component)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_module_is_read_as_it_was_written() {
+        let mut bytes = Vec::new();
+        write(&[1, 2, 3], &mut bytes).unwrap();
+        assert_eq!(read(&mut bytes.as_slice()).unwrap(), [1, 2, 3]);
+        bytes.pop();
+        assert!(read(&mut bytes.as_slice()).is_err());
+        let too_long = (MAX_MODULE_BYTES + 1).to_le_bytes();
+        assert!(read(&mut Read::chain(&too_long[..], io::repeat(0))).is_err());
+    }
 }

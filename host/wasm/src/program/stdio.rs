@@ -90,11 +90,11 @@ impl ProgramStdio {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shares::{MemoryCharge, Shares};
+    use crate::shares::{Charge, Shares};
 
     #[test]
     fn a_write_that_is_refused_takes_no_memory() {
-        let mut limiter = MemoryLimiter::new(64 << 10, MemoryCharge::warm(&Arc::new(Shares::new(1, 1 << 40))));
+        let mut limiter = MemoryLimiter::new(64 << 10, Charge::new(&Shares::new(1, 1 << 40), None));
         let mut stdio = ProgramStdio::of(&Arc::new(View::empty("null".into())), "filter");
         for length in [1 << 19, 1 << 29] {
             assert!(stdio.take_output(length, &mut limiter).is_err());

@@ -4,55 +4,44 @@ use super::*;
 
 const MIB: usize = 1 << 20;
 
-/// A permit for a call without a known need of memory.
-fn permit<'s>(shares: &'s Shares, name: &str, class: CallClass, deadline: Instant) -> Option<CallPermit<'s>> {
-    shares.permit(ShareRequest { policy: Arc::from(name), class, bytes: 0 }, deadline)
+fn permit(shares: &Arc<Shares>, policy: &str, class: CallClass, deadline: Instant) -> Option<Charge> {
+    shares.permit(payer(policy, class), deadline).map(|(permit, _)| permit)
 }
 
-fn at_once<'s>(shares: &'s Shares, name: &str, class: CallClass) -> Option<CallPermit<'s>> {
-    permit(shares, name, class, Instant::now())
+fn payer(policy: &str, class: CallClass) -> Payer {
+    Payer { policy: Arc::from(policy), class }
 }
 
-/// As many permits as a policy gets without waiting.
-fn all_of<'s>(shares: &'s Shares, name: &str, class: CallClass) -> Vec<CallPermit<'s>> {
-    std::iter::from_fn(|| at_once(shares, name, class)).collect()
+fn at_once(shares: &Arc<Shares>, policy: &str, class: CallClass) -> Option<Charge> {
+    permit(shares, policy, class, Instant::now())
 }
 
 /// As much memory as a call gets, in steps.
-fn fill(shares: &Arc<Shares>, permit: &mut CallPermit<'_>) -> MemoryCharge {
-    let mut reservation = MemoryCharge::of_call(shares, permit);
-    while reservation.grow(MIB).is_ok() {}
-    reservation
+fn fill(shares: &Arc<Shares>, permit: &Charge) -> Charge {
+    let mut charge = Charge::new(shares, permit.payer.clone());
+    while charge.grow(MIB).is_ok() {}
+    charge
 }
 
 #[test]
-fn policies_that_take_all_they_can_leave_a_permit_for_each_other_one() {
-    for total in [2, 3, 4, 16, 64] {
+fn a_policy_has_half_of_the_permits_and_one_at_least() {
+    for (total, half) in [(1, 1), (2, 1), (3, 1), (4, 2), (16, 8), (64, 32)] {
         let shares = Shares::new(total, MIB);
-        let hogs = total.ilog2() as usize;
-        let mut held = Vec::new();
-        for hog in 0..hogs {
-            let permits = all_of(&shares, &format!("hog-{hog}"), CallClass::Decision);
-            assert!(!permits.is_empty() && permits.len() <= (total as usize).div_ceil(2), "{total}: {}", permits.len());
-            held.push(permits);
-        }
-        let good = at_once(&shares, "good", CallClass::Decision);
-        assert!(good.is_some(), "{total} permits, {hogs} hogs");
+        let held: Vec<_> = std::iter::from_fn(|| at_once(&shares, "hog", CallClass::Decision)).collect();
+        assert_eq!(held.len(), half, "{total}");
+        assert_eq!(at_once(&shares, "good", CallClass::Decision).is_some(), total > 1, "{total}");
     }
-    let shares = Shares::new(64, MIB);
-    let hogs = ["a", "b"].map(|hog| all_of(&shares, hog, CallClass::Decision).len());
-    assert_eq!(hogs, [0; 2].map(|_| 32), "what is given back is there again");
 }
 
 #[test]
 fn background_calls_have_a_quarter_and_decisions_all_that_they_leave() {
     for (total, background) in [(1, 1), (4, 1), (16, 4), (64, 16)] {
         let shares = Shares::new(total, MIB);
-        let mut held: Vec<_> =
-            (0..100).filter_map(|at| at_once(&shares, &format!("p{at}"), CallClass::Background)).collect();
+        let all = |class| (0..100).filter_map(move |at| Some((at, class)));
+        let take = |(at, class)| at_once(&shares, &format!("p{at}"), class);
+        let mut held: Vec<_> = all(CallClass::Background).filter_map(take).collect();
         assert_eq!(held.len(), background, "{total}");
-        let deciding = (0..100).filter_map(|at| at_once(&shares, &format!("p{at}"), CallClass::Decision));
-        held.extend(deciding.collect::<Vec<_>>());
+        held.extend(all(CallClass::Decision).filter_map(take));
         assert_eq!(held.len(), total as usize);
     }
 }
@@ -69,7 +58,7 @@ fn a_call_beyond_the_bound_waits_until_its_deadline() {
 }
 
 #[test]
-fn permits_that_are_given_back_go_to_those_who_wait() {
+fn permits_that_are_released_go_to_those_who_wait() {
     let shares = Shares::new(2, MIB);
     let deadline = Instant::now() + Duration::from_secs(20);
     thread::scope(|scope| {
@@ -79,55 +68,31 @@ fn permits_that_are_given_back_go_to_those_who_wait() {
             scope.spawn(move || (0..200).for_each(|_| drop(permit(shares, &name, class, deadline).unwrap())));
         }
     });
-    assert!(Instant::now() < deadline);
     let in_use = shares.in_use();
     assert_eq!((in_use.calls, in_use.waiting), ([0, 0], 0));
-    assert!(shares.state.lock().holders.is_empty());
+    assert!(shares.state.lock().policies.is_empty());
 }
 
 #[test]
-fn a_decision_that_waits_goes_before_background_calls_that_waited_longer() {
-    let shares = Shares::new(1, MIB);
-    let (deadline, order) = (Instant::now() + Duration::from_secs(20), Mutex::new(Vec::new()));
-    let first = permit(&shares, "a", CallClass::Decision, deadline).unwrap();
-    thread::scope(|scope| {
-        for (at, class) in [CallClass::Background, CallClass::Decision].into_iter().enumerate() {
-            let (shares, order) = (&shares, &order);
-            scope.spawn(move || {
-                let _permit = permit(shares, "b", class, deadline).unwrap();
-                order.lock().push(class);
-            });
-            while shares.in_use().waiting <= at {
-                assert!(Instant::now() < deadline, "it does not wait");
-                thread::yield_now();
-            }
-        }
-        drop(first);
-    });
-    assert_eq!(*order.lock(), [CallClass::Decision, CallClass::Background]);
-}
-
-#[test]
-fn many_calls_of_one_policy_leave_as_much_memory_as_they_hold() {
-    let shares = Arc::new(Shares::new(64, 100 * MIB));
-    let mut permits = ["hog", "hog", "good"].map(|name| at_once(&shares, name, CallClass::Decision).unwrap());
-    let [first, second, good] = permits.each_mut();
-    let hogs = [first, second].map(|permit| fill(&shares, permit));
+fn a_policy_has_half_of_the_memory_or_one_call_with_all_that_is_left() {
+    let shares = Shares::new(64, 100 * MIB);
+    let permits = ["hog", "hog", "good"].map(|name| at_once(&shares, name, CallClass::Decision).unwrap());
+    let hogs = [&permits[0], &permits[1]].map(|permit| fill(&shares, permit));
     assert_eq!(shares.in_use().bytes, 50 * MIB);
-    let good = fill(&shares, good);
-    assert_eq!(shares.in_use().bytes, 100 * MIB, "a single call may have all that is left");
+    let good = fill(&shares, &permits[2]);
+    assert_eq!(shares.in_use().bytes, 100 * MIB);
     drop((hogs, permits, good));
     assert_eq!(shares.in_use().bytes, 0);
-    assert!(shares.state.lock().holders.is_empty());
+    assert!(shares.state.lock().policies.is_empty());
 }
 
 #[test]
 fn background_calls_have_a_quarter_of_the_memory() {
-    let shares = Arc::new(Shares::new(64, 100 * MIB));
+    let shares = Shares::new(64, 100 * MIB);
     let all: Vec<_> = (0..8)
         .map(|at| {
-            let mut permit = at_once(&shares, &format!("p{at}"), CallClass::Background).unwrap();
-            (fill(&shares, &mut permit), permit)
+            let permit = at_once(&shares, &format!("p{at}"), CallClass::Background).unwrap();
+            (fill(&shares, &permit), permit)
         })
         .collect();
     assert_eq!(shares.in_use().bytes, 25 * MIB);
@@ -136,83 +101,35 @@ fn background_calls_have_a_quarter_of_the_memory() {
 }
 
 #[test]
-fn a_call_waits_for_the_memory_that_such_calls_need() {
-    let shares = Arc::new(Shares::new(64, 100 * MIB));
-    let request = |name: &str| ShareRequest { policy: Arc::from(name), class: CallClass::Decision, bytes: 30 * MIB };
-    let deadline = Instant::now() + Duration::from_secs(20);
-    let mut first = shares.permit(request("p"), deadline).unwrap();
-    let reservation = MemoryCharge::of_call(&shares, &mut first);
-    let second = shares.permit(request("p"), deadline).unwrap();
-    assert!(shares.permit(request("p"), Instant::now()).is_none(), "60 are held, 40 are left");
-    assert!(shares.permit(request("other"), Instant::now()).is_some());
-    drop(first);
-    thread::scope(|scope| {
-        let third = scope.spawn(|| shares.permit(request("p"), deadline).map(drop));
-        while shares.in_use().waiting == 0 {
-            assert!(Instant::now() < deadline, "it does not wait");
-            thread::yield_now();
-        }
-        drop(reservation);
-        assert!(third.join().unwrap().is_some());
-    });
-    drop(second);
-    assert_eq!(shares.in_use().bytes, 0);
-}
-
-#[test]
-fn an_instance_that_waited_counts_for_the_call_that_takes_it() {
-    let shares = Arc::new(Shares::new(64, 100 * MIB));
-    let mut warm = MemoryCharge::warm(&shares);
-    assert!(warm.grow(40 * MIB).is_ok());
-    assert!(MemoryCharge::warm(&shares).grow(11 * MIB).is_err(), "half is left for calls");
+fn spares_have_half_of_the_memory_and_give_it_back_to_calls() {
+    let shares = Shares::new(64, 100 * MIB);
+    let spares: Arc<Mutex<Vec<Charge>>> = Arc::default();
+    let theirs = Arc::clone(&spares);
+    shares.drop_spares_with(move || !mem::take(&mut *theirs.lock()).is_empty());
+    let add_spare = |mib: usize| {
+        let mut spare = Charge::new(&shares, None);
+        spare.grow(mib * MIB).map(|()| spares.lock().push(spare))
+    };
+    add_spare(50).unwrap();
+    assert!(add_spare(1).is_err(), "half is left for calls");
     assert_eq!(shares.in_use().refused_memory, 0);
-    let request = ShareRequest { policy: Arc::from("p"), class: CallClass::Decision, bytes: 41 * MIB };
-    let mut permit = shares.permit(request, Instant::now()).unwrap();
-    warm.assign(&mut permit).unwrap();
-    assert_eq!(shares.state.lock().held_by("p", CallClass::Decision).bytes, 41 * MIB);
-    assert_eq!((shares.in_use().bytes, warm.used()), (41 * MIB, 40 * MIB));
-    drop((warm, permit));
-    assert_eq!(shares.in_use().bytes, 0);
+    let permit = at_once(&shares, "p", CallClass::Decision).unwrap();
+    let mut call = Charge::new(&shares, permit.payer.clone());
+    call.grow(60 * MIB).unwrap();
+    assert_eq!(shares.in_use().bytes, 60 * MIB, "the spares are gone");
+    assert!(call.grow(41 * MIB).is_err());
+    assert_eq!(shares.in_use().refused_memory, 1);
 }
 
 #[test]
-fn a_call_that_waits_does_not_take_the_memory_of_an_instance_that_another_call_has_in_hand() {
-    let shares = Arc::new(Shares::new(64, 100 * MIB));
-    let request = |policy, bytes| ShareRequest { policy: Arc::from(policy), class: CallClass::Decision, bytes };
-    let deadline = Instant::now() + Duration::from_secs(20);
-    let mut warm = MemoryCharge::warm(&shares);
-    assert!(warm.grow(40 * MIB).is_ok());
-    let mut permit = shares.permit(request("p", 10 * MIB), deadline).unwrap();
-    thread::scope(|scope| {
-        let second = scope.spawn(|| shares.permit(request("q", 70 * MIB), deadline).map(drop));
-        while shares.in_use().waiting == 0 {
-            assert!(Instant::now() < deadline, "it does not wait");
-            thread::yield_now();
-        }
-        assert!(warm.assign(&mut permit).is_ok());
-        assert_eq!(shares.in_use().bytes, 40 * MIB, "the other waits");
-        drop((warm, permit));
-        assert!(second.join().unwrap().is_some());
-    });
+fn a_spare_counts_for_the_call_that_takes_it() {
+    let shares = Shares::new(64, 100 * MIB);
+    let mut spare = Charge::new(&shares, None);
+    spare.grow(40 * MIB).unwrap();
+    let permit = at_once(&shares, "p", CallClass::Decision).unwrap();
+    spare.assign(permit.payer.clone().unwrap()).unwrap();
+    assert_eq!(shares.state.lock().policies["p"].bytes, 40 * MIB);
+    assert_eq!((shares.in_use().bytes, shares.state.lock().spares), (40 * MIB, 0));
+    drop((spare, permit));
     assert_eq!(shares.in_use().bytes, 0);
-}
-
-#[test]
-fn no_warm_instance_is_made_while_a_call_waits_for_memory() {
-    let shares = Arc::new(Shares::new(64, 100 * MIB));
-    let request = |bytes| ShareRequest { policy: Arc::from("p"), class: CallClass::Decision, bytes };
-    let deadline = Instant::now() + Duration::from_secs(20);
-    let first = shares.permit(request(40 * MIB), deadline).unwrap();
-    assert!(MemoryCharge::warm(&shares).grow(MIB).is_ok(), "there is room");
-    thread::scope(|scope| {
-        let second = scope.spawn(|| shares.permit(request(70 * MIB), deadline).map(drop));
-        while shares.in_use().waiting == 0 {
-            assert!(Instant::now() < deadline, "it does not wait");
-            thread::yield_now();
-        }
-        assert!(MemoryCharge::warm(&shares).grow(MIB).is_err(), "the call comes first");
-        drop(first);
-        assert!(second.join().unwrap().is_some());
-    });
-    assert!(MemoryCharge::warm(&shares).grow(MIB).is_ok(), "nobody waits");
 }

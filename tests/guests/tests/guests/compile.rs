@@ -4,11 +4,11 @@ use std::{
     fs::{self, Permissions},
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, OnceLock},
-    time::{Duration, Instant},
+    sync::{Mutex, OnceLock},
+    time::Duration,
 };
 
-use plimsoll_core::{Ask, FaultKind, LoadError, Loader};
+use plimsoll_core::{LoadError, Loader};
 use plimsoll_guests::{
     Expected,
     bombs::{bombs, chained_types, loops_over_locals},
@@ -77,11 +77,11 @@ fn a_large_module_is_reported_as_it_begins_and_ends_to_compile_and_no_other_is()
 }
 
 #[test]
-fn a_bomb_is_refused_in_words_and_for_good() {
+fn a_bomb_ends_at_most_the_process_that_compiles_it() {
     for bomb in bombs() {
         let error = refusal(loader(), &bomb.bytes);
         println!("{}: {} bytes: {error}", bomb.name, bomb.bytes.len());
-        assert!(error.to_string().contains(bomb.refused) && !error.is_transient(), "{}: {error}", bomb.name);
+        assert!(error.to_string().contains(bomb.refused), "{}: {error}", bomb.name);
     }
 }
 
@@ -106,21 +106,6 @@ fn a_compile_that_takes_too_long_or_too_much_is_stopped_and_may_be_tried_again()
 }
 
 #[test]
-fn a_small_module_does_not_wait_for_a_large_one() {
-    // More than 1 MiB, so that it counts as large: the rest is a section that nobody reads.
-    let mut large = loops_over_locals(300, 3_000);
-    large.extend([0, 0x80, 0x80, 0x80, 1, 0]);
-    large.extend(vec![0; (2 << 20) - 1]);
-    let loader = loader_of(ChildConfig { timeout: Duration::from_secs(20), ..ChildConfig::of(binary()) });
-    std::thread::scope(|scope| {
-        let slow = scope.spawn(|| refusal(&loader, &large));
-        loader.load("", &module_of(&zone())).unwrap();
-        assert!(!slow.is_finished(), "the large one must still be compiled");
-        assert!(slow.join().unwrap().is_transient());
-    });
-}
-
-#[test]
 fn each_refused_guest_is_told_the_same_by_a_process() {
     for guest in hostile() {
         match guest.expected {
@@ -142,9 +127,6 @@ fn a_compiler_that_lies_or_dies_is_a_failure_that_passes() {
         ("kill -9 $$", "signal: 9"),
         ("kill -24 $$", "stopped after 3 s"),
         ("exec cat /dev/zero", "ended without an answer"),
-        // A code of 2^56 bytes, and one of 16 bytes that ends after 3.
-        (r"printf 'C\0\0\0\0\0\0\0\1'; exec cat /dev/zero", "ended without an answer"),
-        (r"printf 'C\20\0\0\0\0\0\0\0abc'", "ended without an answer"),
         ("while :; do echo y >&2; done", "stopped after 3 s"),
         ("echo 'memory allocation of 99 bytes failed' >&2; kill -6 $$", "MiB of memory"),
     ];
@@ -163,49 +145,23 @@ fn starts(count: &Path) -> usize {
 }
 
 #[test]
-fn several_policies_that_name_one_module_compile_it_once_and_share_a_failure() {
+fn several_policies_that_name_one_module_compile_it_once() {
     let folder = tempdir().unwrap();
     let count = folder.path().join("count");
-    // Long enough for all to come: the others wait for the first.
-    let counted = format!("echo x >>{}; sleep 0.5", count.display());
-    let compile = format!("{counted}; exec {} \"$@\"", binary().display());
-    for (text, is_good) in [(compile, true), (format!("{counted}; exit 3"), false)] {
-        fs::write(&count, "").unwrap();
-        let loader = loader_of(ChildConfig::of(script(folder.path(), &text)));
-        let module = zone();
-        let results: Vec<bool> = std::thread::scope(|scope| {
-            let loads: Vec<_> = (0..8).map(|_| scope.spawn(|| loader.load("", &module_of(&module)).is_ok())).collect();
-            loads.into_iter().map(|load| load.join().unwrap()).collect()
-        });
-        assert_eq!((results, starts(&count)), (vec![is_good; 8], 1));
-    }
-}
-
-#[test]
-#[expect(clippy::disallowed_methods, reason = "the pause itself is tested, from below only")]
-fn a_module_that_failed_is_compiled_again_after_a_pause() {
-    let folder = tempdir().unwrap();
-    let count = folder.path().join("count");
-    let text = format!("echo x >>{}; sleep 0.1; exit 3", count.display());
-    let loader = loader_of(ChildConfig::of(script(folder.path(), &text)));
-    let started = Instant::now();
-    let first = refusal(&loader, &zone());
-    assert_eq!(refusal(&loader, &zone()), first, "the same answer");
-    let is_early = started.elapsed() < Duration::from_secs(1);
-    assert!(starts(&count) == 1 || !is_early, "nothing is compiled again at once: {} starts", starts(&count));
-    wait_until("another try", || {
-        assert!(loader.load("", &module_of(&zone())).is_err());
-        (starts(&count) >= 2).then_some(())
-    })
-    .unwrap();
-    // Twenty times what the attempt took.
-    assert!(started.elapsed() >= Duration::from_secs(2), "{:?}", started.elapsed());
+    let compile = format!("echo x >>{}; exec {} \"$@\"", count.display(), binary().display());
+    let loader = loader_of(ChildConfig::of(script(folder.path(), &compile)));
+    let module = zone();
+    std::thread::scope(|scope| {
+        let loads: Vec<_> = (0..8).map(|_| scope.spawn(|| loader.load("", &module_of(&module)).unwrap())).collect();
+        let _policies: Vec<_> = loads.into_iter().map(|load| load.join().unwrap()).collect();
+    });
+    assert_eq!(starts(&count), 1);
 }
 
 #[test]
 fn bytes_that_are_no_code_are_not_run() {
     let folder = tempdir().unwrap();
-    let child = ChildConfig::of(script(folder.path(), r"printf 'C\3\0\0\0\0\0\0\0abc'; cat >/dev/null"));
+    let child = ChildConfig::of(script(folder.path(), "printf abc"));
     assert!(loader_of(child).load("", &module_of(&zone())).is_err());
 }
 
@@ -247,77 +203,4 @@ fn child_of(parent: u32) -> Option<u32> {
 fn is_running(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(')').is_some_and(|(_, fields)| !fields.trim_start().starts_with(['Z', 'X']))
-}
-
-/// Exports `validate`, and a filter that fails unless that was asked in its instance. It is large enough to pay.
-fn runtime() -> Vec<u8> {
-    let data = "x".repeat(600 << 10);
-    let wat = format!(
-        r#"(module
-          (import "plimsoll:policy/host@0.1.0" "settings" (func $settings (param i32)))
-          (global $validated (mut i32) (i32.const 0))
-          (memory (export "memory") 16)
-          (data (i32.const 65536) "{data}")
-          (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) (i32.const 1024))
-          (func (export "plimsoll:policy/validate@0.1.0#validate") (result i32)
-            (call $settings (i32.const 128))
-            (global.set $validated (i32.const 1))
-            (i32.const 64))
-          (func (export "plimsoll:policy/filter@0.1.0#filter") (param $node i32) (result i32)
-            (if (i32.eqz (global.get $validated)) (then unreachable))
-            (i32.const 64)))"#
-    );
-    plimsoll_guests::compile("runtime", &wat)
-}
-
-/// A loader without spares, so that an instance has been validated only if its module was pre-initialised.
-fn loader_without_spares(cache: &Path) -> WasmLoader {
-    let child = EngineConfig::new(ChildConfig::of(binary()));
-    WasmLoader::new(EngineConfig { max_calls: 2, max_spares: 0, cache: Some(cache.to_owned()), ..child }).unwrap()
-}
-
-fn ask_with(settings: &Arc<str>) -> Ask {
-    world::patient(world::ask(world::view(&world::cluster(1)).with_settings(Arc::clone(settings))))
-}
-
-#[test]
-fn a_large_module_is_pre_initialised_in_a_process_and_found_in_the_cache() {
-    let (cache, module, settings) = (tempdir().unwrap(), runtime(), Arc::<str>::from("{}"));
-    fs::set_permissions(cache.path(), Permissions::from_mode(0o700)).unwrap();
-    let entries = || fs::read_dir(cache.path()).unwrap().count();
-    for _ in 0..2 {
-        let loader = loader_without_spares(cache.path());
-        let policy = loader.load("", &module_of(&module)).unwrap();
-        assert_eq!(policy.filter(&ask_with(&settings), &[0]).unwrap_err().kind, FaultKind::Trap);
-        loader.preinitialize("runtime", 1, &module_of(&module), &settings);
-        wait_until("a pre-initialised module", || policy.filter(&ask_with(&settings), &[0]).ok()).unwrap();
-        assert_eq!(entries(), 2);
-    }
-}
-
-#[test]
-fn a_policy_that_is_gone_is_not_pre_initialised() {
-    let (cache, [module, other]) = (tempdir().unwrap(), [runtime(), zone()]);
-    fs::set_permissions(cache.path(), Permissions::from_mode(0o700)).unwrap();
-    let loader = loader_without_spares(cache.path());
-    let policy = loader.load("", &module_of(&module)).unwrap();
-    loader.preinitialize("runtime", 1, &module_of(&module), &Arc::from("{}"));
-    let settings = Arc::from("[]");
-    loader.preinitialize("runtime", 1, &module_of(&module), &settings);
-    wait_until("the second", || policy.filter(&ask_with(&settings), &[0]).ok()).unwrap();
-    loader.preinitialize("small", 1, &module_of(&other), &settings);
-    assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 2);
-}
-
-#[test]
-fn nothing_is_compiled_for_a_pre_initialised_module_that_has_no_room() {
-    let (folder, module) = (tempdir().unwrap(), runtime());
-    let count = folder.path().join("count");
-    let text = format!("echo x >>{}; exec {} \"$@\"", count.display(), binary().display());
-    let child = EngineConfig::new(ChildConfig::of(script(folder.path(), &text)));
-    let loader = WasmLoader::new(EngineConfig { max_calls: 2, guest_memory: 1 << 20, ..child }).unwrap();
-    let _policy = loader.load("", &module_of(&module)).unwrap();
-    let error = loader.preinitialize_now(&module_of(&module), &Arc::from("{}")).unwrap_err();
-    assert!(error.to_string().contains("too little of the memory of all guests is free"), "{error}");
-    assert_eq!(starts(&count), 1);
 }

@@ -194,12 +194,12 @@ fn policies_in_shadow_mode_fill_a_quarter_of_the_memory_at_most() {
 fn guests_of_decisions_stay_within_the_memory_of_all_together() {
     let directory = tempdir().unwrap();
     for at in 0..6 {
-        let sidecar = json!({"timeout": PATIENT, "memory": "64Mi"});
+        // A call that finds the memory taken ends, and is ignored.
+        let sidecar = json!({"timeout": PATIENT, "memory": "64Mi", "onError": "ignore"});
         put(directory.path(), &format!("group-{at}/large"), &grows(30), &sidecar);
     }
     let gateway = serve(directory.path(), &["--guest-memory", "100Mi", "--max-calls", "16"]);
     for at in 0..6 {
-        // From the first call on it is known what such calls take: others wait for it.
         ask_all(&gateway, &format!("/group-{at}/filter"), 1, 1);
     }
     let before = peak_memory(&gateway);
@@ -211,7 +211,7 @@ fn guests_of_decisions_stay_within_the_memory_of_all_together() {
     });
     let more = (peak_memory(&gateway) - before) >> 10;
     assert!(more < 100 + 32, "{more} MiB more");
-    assert_eq!(metric(&gateway, "plimsoll_policy_calls_total", &["outcome=\"busy\""]), 0);
+    assert!(metric(&gateway, "plimsoll_policy_calls_total", &["outcome=\"answered\""]) >= 6);
     let given_back = || (metric(&gateway, "plimsoll_guest_memory_bytes", &[]) < 60_000_000).then_some(());
     wait_until("the memory to be given back", given_back).unwrap();
 }

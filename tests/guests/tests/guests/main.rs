@@ -12,7 +12,6 @@ mod http;
 mod limits;
 mod loader;
 mod log;
-mod primed;
 mod spares;
 mod stdio;
 mod wasi;
