@@ -7,8 +7,6 @@ use std::{
 
 use plimsoll_core::Sender;
 
-use crate::tls::ClientIdentity;
-
 /// The Common Name of kube-scheduler's certificate in most clusters.
 const KUBE_SCHEDULER: &str = "system:kube-scheduler";
 
@@ -33,6 +31,17 @@ pub(crate) struct Client {
     pub(crate) sender: Sender,
     /// Whether both the listener's address and the client's are loopback addresses.
     pub(crate) is_local: bool,
+}
+
+/// The client of a connection, as authenticated by the handshake.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ClientIdentity {
+    /// It has shown no certificate.
+    Anonymous,
+    /// Another replica: it has our own certificate and its key.
+    Replica,
+    /// Its certificate is signed by the client CA. `None` if that has no Common Name, or more than one.
+    Client(Option<Arc<str>>),
 }
 
 /// Why a client may not bind.

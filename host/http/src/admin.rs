@@ -1,291 +1,256 @@
-//! The admin listener: read-only pages for operators and scrapers.
+//! The admin listener (read-only pages for operators) and the probes listener (pages for a kubelet and a scraper).
 
-mod content;
-pub(crate) mod pages;
-
-use std::{future::Future, io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{io, net::IpAddr, sync::Arc, time::Duration};
 
 use axum::{
-    Router,
-    body::Body,
-    extract::{DefaultBodyLimit, FromRequest, RawQuery, Request as PageRequest, State},
-    http::{HeaderValue, StatusCode, header},
+    Extension, Router,
+    extract::{DefaultBodyLimit, RawQuery, Request, State},
+    http::{
+        StatusCode,
+        header::{CONTENT_TYPE, HOST, ORIGIN},
+        uri::Authority,
+    },
+    middleware::{self, Next},
     response::{IntoResponse, Response},
     routing::{get, post},
 };
 use bytes::Bytes;
-use hyper::{HeaderMap, Request, Uri, body::Incoming};
-use tokio::{
-    net::TcpListener,
-    sync::{OwnedSemaphorePermit, Semaphore},
-    time::timeout,
-};
-use tower::ServiceExt;
+use hyper::HeaderMap;
+use tokio::{net::TcpListener, sync::Semaphore, task::spawn_blocking};
 
-pub use self::content::Admin;
-use self::pages::{AdminPage, TEXT};
 use crate::{
-    AllowedHosts,
     access::Client,
-    hosts::{Foreign, check_same_page},
-    server::{self, ConnectionBounds, RequestBody},
+    server::{self, Limits},
 };
 
 /// Maximum bytes of a pod to explain. etcd stores no larger object.
 const MAX_POD: usize = 2 << 20;
 
-/// Explanations at once, until their pages are sent: the objects made of one pod may take 70 MiB, which no other bound counts.
-const MAX_EXPLANATIONS: usize = 2;
+/// Explanations and pages with facts that are made at once: one may take 70 MiB.
+const MAX_LARGE_PAGES: usize = 2;
 
-/// Pages with facts at once, until they are sent. Each has up to 8 MiB of keys and values, which take a multiple of that as JSON.
-const MAX_FACT_PAGES: usize = 1;
+/// Operators, kubelets and scrapers are few and quick.
+const LIMITS: Limits = Limits { connections: 1024, drain: Duration::from_secs(2) };
 
-/// The time that an explanation, or a page with facts, waits for others to end.
-const PERMIT_TIMEOUT: Duration = Duration::from_secs(10);
+const TEXT: &str = "text/plain; charset=utf-8";
+const JSON: &str = "application/json";
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The time in which the pod of an explanation must arrive.
-const BODY_TIMEOUT: Duration = Duration::from_secs(5);
+/// A page: its status, type and text.
+type Page = (StatusCode, &'static str, String);
 
-/// The admin pages behind the check of the request's `Host`.
+/// The content of the admin listener's pages.
+pub trait Admin: Send + Sync {
+    /// Whether requests can be answered; one line for each problem that does not prevent that.
+    ///
+    /// # Errors
+    /// One line for each precondition that is missing.
+    fn ready(&self) -> Result<Vec<String>, Vec<String>>;
+
+    /// The metrics as `OpenMetrics` text.
+    fn metrics(&self) -> String;
+
+    /// The policies in force and those that failed to load.
+    fn policies(&self) -> serde_json::Value;
+
+    /// The replica that binds.
+    fn leader(&self) -> serde_json::Value;
+
+    /// The sources of facts.
+    fn facts(&self) -> serde_json::Value;
+
+    /// The facts in force of these sources, by source and key.
+    ///
+    /// # Errors
+    /// Says which source there is not, or that they are too large for one page.
+    fn fact_values(&self, sources: &[&str]) -> Result<serde_json::Value, String>;
+
+    /// The decision tables that a policy has shown so far; none if there is no such policy.
+    fn table(&self, policy: &str) -> Option<serde_json::Value>;
+
+    /// Each policy's answer about a pod (JSON) and a node, with the values that it read.
+    ///
+    /// # Errors
+    /// Says why there is no explanation.
+    fn explain(&self, group: &str, node: &str, pod: Bytes) -> Result<serde_json::Value, String>;
+}
+
+/// The state of both listeners.
 #[derive(Clone)]
-struct Guarded {
-    router: Router,
-    hosts: AllowedHosts,
+struct Pages {
+    admin: Arc<dyn Admin>,
+    large: Arc<Semaphore>,
 }
 
-/// The text of a page with the permit that it takes, for as long as it is in memory: a slow reader keeps both.
-struct PermittedText {
-    text: String,
-    _permit: OwnedSemaphorePermit,
-}
-
-/// Serves the admin pages until `shutdown`. A request over loopback must name an allowed host; on other addresses this
-/// is checked only if host names are configured.
+/// Serves the admin pages until `shutdown`. A request over loopback must name this machine, and come from no other page
+/// of a browser.
 ///
 /// # Errors
 /// If the listener's address cannot be read; single connections fail alone.
 pub async fn serve_admin(
     listener: TcpListener,
     admin: Arc<dyn Admin>,
-    hosts: AllowedHosts,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
-    let explanations = Arc::new(Semaphore::new(MAX_EXPLANATIONS));
-    let fact_pages = Arc::new(Semaphore::new(MAX_FACT_PAGES));
     let router = Router::new()
-        .route("/healthz", get(async || respond((StatusCode::OK, TEXT, "ok\n".into()))))
-        .route("/readyz", get(|State(admin)| show(admin, pages::ready)))
-        .route("/metrics", get(|State(admin)| show(admin, pages::metrics)))
-        .route("/api/policies", get(|State(admin)| show(admin, pages::policies)))
-        .route("/api/leader", get(|State(admin)| show(admin, pages::leader)))
-        .route("/api/facts", get(move |State(admin), RawQuery(query)| facts(admin, query, Arc::clone(&fact_pages))))
-        .route(
-            "/api/table",
-            get(|State(admin), RawQuery(query): RawQuery| {
-                show(admin, move |admin| pages::table(admin, query.as_deref()))
-            }),
-        )
-        .route(
-            "/api/explain",
-            post(move |State(admin), RawQuery(query): RawQuery, request: PageRequest| {
-                explain_in_turn(admin, query, request, Arc::clone(&explanations))
-            })
-            .layer(DefaultBodyLimit::max(MAX_POD)),
-        )
-        .fallback(async || respond(pages::not_found()))
-        .method_not_allowed_fallback(async || respond(pages::read_only()))
-        .with_state(admin);
-    server::serve(listener, Guarded { router, hosts }, ConnectionBounds::of_admin(), None, shutdown).await
+        .route("/healthz", get(async || page((StatusCode::OK, TEXT, "ok\n".into()))))
+        .route("/readyz", get(async |State(pages): State<Pages>| pages.show(ready).await))
+        .route("/metrics", get(async |State(pages): State<Pages>| pages.show(metrics).await))
+        .route("/api/policies", get(async |State(pages): State<Pages>| pages.show(|admin| json(&admin.policies())).await))
+        .route("/api/leader", get(async |State(pages): State<Pages>| pages.show(|admin| json(&admin.leader())).await))
+        .route("/api/facts", get(facts))
+        .route("/api/table", get(table))
+        .route("/api/explain", post(explain).layer(DefaultBodyLimit::max(MAX_POD)))
+        .fallback(async || {
+            let text = "plimsoll's admin side has /healthz, /readyz, /metrics, /api/policies, /api/leader, /api/facts, /api/table and /api/explain\n";
+            page((StatusCode::NOT_FOUND, TEXT, text.into()))
+        })
+        .method_not_allowed_fallback(async || {
+            let text = "plimsoll's admin side is read-only: use GET; for /api/explain, POST the pod's JSON\n";
+            page((StatusCode::METHOD_NOT_ALLOWED, TEXT, text.into()))
+        })
+        .layer(middleware::from_fn(check_origin))
+        .with_state(Pages { admin, large: Arc::new(Semaphore::new(MAX_LARGE_PAGES)) });
+    server::serve(listener, router, LIMITS, None, shutdown).await
 }
 
-impl server::Service for Guarded {
-    type Body = Body;
-
-    async fn answer(self, request: Request<RequestBody>, client: Arc<Client>) -> Response {
-        if let Err(foreign) = self.check(request.uri(), request.headers(), client.address) {
-            tracing::warn!(peer = %client.address, path = request.uri().path(), "an admin page was refused: {foreign}");
-            return respond((StatusCode::FORBIDDEN, TEXT, format!("{foreign}\n")));
-        }
-        let Ok(response) = self.router.oneshot(request).await;
-        response
-    }
-
-    fn refuse(self, _: Request<Incoming>) -> Response {
-        StatusCode::SERVICE_UNAVAILABLE.into_response()
-    }
-}
-
-// === impl PermittedText ===
-
-impl AsRef<[u8]> for PermittedText {
-    fn as_ref(&self) -> &[u8] {
-        self.text.as_bytes()
-    }
-}
-
-// === impl Guarded ===
-
-impl Guarded {
-    /// A proxy in front, such as the API server's, may ask under its name, and does not come over loopback.
-    fn check(&self, uri: &Uri, headers: &HeaderMap, client: SocketAddr) -> Result<(), Foreign> {
-        check_same_page(headers)?;
-        let is_local = client.ip().to_canonical().is_loopback();
-        if is_local || !self.hosts.is_empty() { self.hosts.check(uri, headers) } else { Ok(()) }
-    }
-}
-
-async fn show(admin: Arc<dyn Admin>, page: impl FnOnce(&dyn Admin) -> AdminPage + Send + 'static) -> Response {
-    render(move || respond(page(admin.as_ref()))).await
-}
-
-/// As [`show`]; the permit is released when the text of the page is freed, sent or not.
-async fn show_permitted(
+/// Serves `/healthz`, `/readyz` and `/metrics` until `shutdown`. This listener may be open to the network, so one page is
+/// rendered at a time, and none shows settings, pods or nodes.
+///
+/// # Errors
+/// If the listener's address cannot be read; single connections fail alone.
+pub async fn serve_probes(
+    listener: TcpListener,
     admin: Arc<dyn Admin>,
-    permit: OwnedSemaphorePermit,
-    page: impl FnOnce(&dyn Admin) -> AdminPage + Send + 'static,
-) -> Response {
-    let body = |text| Body::from(Bytes::from_owner(PermittedText { text, _permit: permit }));
-    render(move || respond_with(page(admin.as_ref()), body)).await
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<()> {
+    let router = Router::new()
+        .route("/healthz", get(async || page((StatusCode::OK, TEXT, "ok\n".into()))))
+        .route("/readyz", get(async |State(pages): State<Pages>| pages.show_large(readiness).await))
+        .route("/metrics", get(async |State(pages): State<Pages>| pages.show_large(metrics).await))
+        .fallback(async || {
+            let text = "plimsoll's probes are /healthz, /readyz and /metrics; the rest is on the admin listener\n";
+            page((StatusCode::NOT_FOUND, TEXT, text.into()))
+        })
+        .with_state(Pages { admin, large: Arc::new(Semaphore::new(1)) });
+    server::serve(listener, router, LIMITS, None, shutdown).await
 }
 
-/// Renders a page on a blocking thread, so that neither a slow page nor a panic stops the listener.
-async fn render(page: impl FnOnce() -> Response + Send + 'static) -> Response {
-    tokio::task::spawn_blocking(page).await.unwrap_or_else(|panic| {
-        tracing::error!(%panic, "an admin page failed");
-        respond((StatusCode::INTERNAL_SERVER_ERROR, TEXT, "plimsoll failed on this page; its log says why\n".into()))
-    })
+// === impl Pages ===
+
+impl Pages {
+    /// Renders a page on a blocking thread, so that neither a slow page nor a panic stops the listener.
+    async fn show(self, render: impl FnOnce(&dyn Admin) -> Page + Send + 'static) -> Response {
+        let made = spawn_blocking(move || render(self.admin.as_ref())).await.unwrap_or_else(|panic| {
+            tracing::error!(%panic, "an admin page failed");
+            let text = "plimsoll failed on this page; its log says why\n";
+            (StatusCode::INTERNAL_SERVER_ERROR, TEXT, text.into())
+        });
+        page(made)
+    }
+
+    /// The same for a page of which only some are made at once.
+    async fn show_large(self, render: impl FnOnce(&dyn Admin) -> Page + Send + 'static) -> Response {
+        // The semaphore is never closed. The rendering has the permit, so it is held even if the client leaves.
+        let permit = Arc::clone(&self.large).acquire_owned().await;
+        self.show(move |admin| (render(admin), permit).0).await
+    }
 }
 
-/// The sources of facts, or with `?values=SOURCE,SOURCE` their facts.
-async fn facts(admin: Arc<dyn Admin>, query: Option<String>, fact_pages: Arc<Semaphore>) -> Response {
-    let Some(sources) = pages::value(query.as_deref(), "values") else { return show(admin, pages::facts).await };
-    let permit = match permit(fact_pages, "another page with facts is under way: try again\n").await {
-        Ok(permit) => permit,
-        Err(busy) => return respond(busy),
+/// Refuses a web page that makes a browser on this machine ask: its name may resolve to 127.0.0.1 (DNS rebinding; `Host`
+/// shows it), or it may post a form (`Origin` shows it). A proxy asks under any name, but not over loopback.
+async fn check_origin(Extension(client): Extension<Arc<Client>>, request: Request, next: Next) -> Response {
+    let is_local = client.address.ip().to_canonical().is_loopback();
+    if is_local && !is_own_page(request.headers()) {
+        let text = "this page is for programs and browsers that ask for localhost or an IP address\n";
+        return page((StatusCode::FORBIDDEN, TEXT, text.into()));
+    }
+    next.run(request).await
+}
+
+/// Whether `Host` names this machine, and the page that asks, if any, is one of the same host.
+fn is_own_page(headers: &HeaderMap) -> bool {
+    let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+    let host = text(HOST).unwrap_or("localhost");
+    let is_own_name = host.parse::<Authority>().is_ok_and(|authority| {
+        let name = authority.host().trim_matches(['[', ']']);
+        name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok()
+    });
+    is_own_name && text(ORIGIN).is_none_or(|origin| origin.strip_prefix("http://") == Some(host))
+}
+
+async fn facts(State(pages): State<Pages>, RawQuery(query): RawQuery) -> Response {
+    let Some(sources) = value(query.as_deref(), "values") else {
+        return pages.show(|admin| json(&admin.facts())).await;
     };
-    show_permitted(admin, permit, move |admin| pages::fact_values(admin, &sources)).await
+    pages.show_large(move |admin| json_or(admin.fact_values(&sources.split(',').collect::<Vec<_>>()))).await
 }
 
-/// Waits for the right to make a page of which only some are in memory at once.
-async fn permit(pages: Arc<Semaphore>, busy: &str) -> Result<OwnedSemaphorePermit, AdminPage> {
-    let permit = timeout(PERMIT_TIMEOUT, pages.acquire_owned()).await;
-    permit.ok().and_then(Result::ok).ok_or_else(|| (StatusCode::SERVICE_UNAVAILABLE, TEXT, busy.to_owned()))
-}
-
-/// The permit is taken before the pod is read, so that those that wait hold no memory.
-async fn explain_in_turn(
-    admin: Arc<dyn Admin>,
-    query: Option<String>,
-    request: PageRequest,
-    explanations: Arc<Semaphore>,
-) -> Response {
-    let permit = match permit(explanations, "other explanations are under way: try again\n").await {
-        Ok(permit) => permit,
-        Err(busy) => return respond(busy),
+async fn table(State(pages): State<Pages>, RawQuery(query): RawQuery) -> Response {
+    let Some(policy) = value(query.as_deref(), "policy") else {
+        return page((StatusCode::BAD_REQUEST, TEXT, "expected /api/table?policy=NAME or GROUP/NAME\n".into()));
     };
-    // A client that stalls must not keep the permit.
-    let pod = match timeout(BODY_TIMEOUT, Bytes::from_request(request, &())).await {
-        Ok(Ok(pod)) => pod,
-        Ok(Err(rejection)) => return rejection.into_response(),
-        Err(_) => {
-            let text = format!("the pod did not arrive within {BODY_TIMEOUT:?}\n");
-            return respond((StatusCode::REQUEST_TIMEOUT, TEXT, text));
+    let none = || (StatusCode::NOT_FOUND, TEXT, "there is no such policy: /api/policies lists them\n".into());
+    pages.show(move |admin| admin.table(&policy).map_or_else(none, |table| json(&table))).await
+}
+
+async fn explain(State(pages): State<Pages>, RawQuery(query): RawQuery, pod: Bytes) -> Response {
+    let Some(node) = value(query.as_deref(), "node") else {
+        let expected =
+            "expected the pod's JSON, posted to /api/explain?node=NAME or /api/explain?group=GROUP&node=NAME\n";
+        return page((StatusCode::BAD_REQUEST, TEXT, expected.into()));
+    };
+    let group = value(query.as_deref(), "group").unwrap_or_default();
+    pages.show_large(move |admin| json_or(admin.explain(&group, &node, pod))).await
+}
+
+fn ready(admin: &dyn Admin) -> Page {
+    // Each text on one line: a line break in one, as in the name of a file, must not look like two.
+    let lines = |texts: Vec<String>| texts.iter().map(|text| plimsoll_core::escaped(text, |_| false) + "\n").collect();
+    match admin.ready() {
+        Ok(notes) => {
+            let notes = notes.iter().map(|note| format!("note: {note}"));
+            (StatusCode::OK, TEXT, lines(std::iter::once("ok".to_owned()).chain(notes).collect()))
         }
-    };
-    show_permitted(admin, permit, move |admin| pages::explain(admin, query.as_deref(), pod)).await
+        Err(reasons) if reasons.is_empty() => (StatusCode::SERVICE_UNAVAILABLE, TEXT, "not ready\n".to_owned()),
+        Err(reasons) => (StatusCode::SERVICE_UNAVAILABLE, TEXT, lines(reasons)),
+    }
 }
 
-fn respond(page: AdminPage) -> Response {
-    respond_with(page, Body::from)
+/// Whether requests can be answered. The reasons can quote files and settings, so only the admin listener shows them.
+fn readiness(admin: &dyn Admin) -> Page {
+    match admin.ready() {
+        Ok(_) => (StatusCode::OK, TEXT, "ok\n".to_owned()),
+        Err(reasons) => {
+            let count = reasons.len();
+            let text = format!("not ready (reasons: {count}): see /readyz of the admin listener\n");
+            (StatusCode::SERVICE_UNAVAILABLE, TEXT, text)
+        }
+    }
 }
 
-fn respond_with((status, kind, text): AdminPage, body: impl FnOnce(String) -> Body) -> Response {
+fn metrics(admin: &dyn Admin) -> Page {
+    (StatusCode::OK, OPEN_METRICS, admin.metrics())
+}
+
+fn json(value: &serde_json::Value) -> Page {
+    (StatusCode::OK, JSON, format!("{value:#}\n"))
+}
+
+fn json_or(value: Result<serde_json::Value, String>) -> Page {
+    value.map_or_else(|why| (StatusCode::UNPROCESSABLE_ENTITY, TEXT, why + "\n"), |value| json(&value))
+}
+
+fn page((status, kind, text): Page) -> Response {
     // The page is read on terminals and quotes untrusted text, so control characters are escaped; JSON stays
     // equivalent.
     let text = plimsoll_core::escaped(&text, |c| matches!(c, '\n' | '\t')).into_owned();
-    (status, [(header::CONTENT_TYPE, HeaderValue::from_static(kind))], body(text)).into_response()
+    (status, [(CONTENT_TYPE, kind)], text).into_response()
 }
 
-#[cfg(test)]
-mod tests {
-    use http_body_util::BodyExt;
-
-    use super::*;
-
-    struct Empty;
-
-    impl Admin for Empty {
-        fn ready(&self) -> Result<Vec<String>, Vec<String>> {
-            Ok(Vec::new())
-        }
-
-        fn metrics(&self) -> String {
-            String::new()
-        }
-
-        fn policies(&self) -> serde_json::Value {
-            serde_json::Value::Null
-        }
-
-        fn leader(&self) -> serde_json::Value {
-            serde_json::Value::Null
-        }
-
-        fn facts(&self) -> serde_json::Value {
-            serde_json::Value::Null
-        }
-
-        fn fact_values(&self, _: &[&str]) -> Result<serde_json::Value, String> {
-            Ok(serde_json::Value::Null)
-        }
-
-        fn table(&self, _: &str) -> Option<serde_json::Value> {
-            None
-        }
-
-        fn explain(&self, _: &str, _: &str, _: Bytes) -> Result<serde_json::Value, String> {
-            Ok(serde_json::Value::Null)
-        }
-    }
-
-    #[tokio::test]
-    async fn a_page_keeps_its_permit_until_its_bytes_are_freed() {
-        let pages = Arc::new(Semaphore::new(1));
-        let respond = || facts(Arc::new(Empty), Some("values=a".to_owned()), Arc::clone(&pages));
-        let response = respond().await;
-        assert_eq!(pages.available_permits(), 0, "the page is not sent yet");
-        // The server takes the frame and drops the body before the reader has accepted a byte.
-        let mut body = response.into_body();
-        let frame = body.frame().await.unwrap().unwrap();
-        drop(body);
-        assert_eq!((frame.data_ref().unwrap().as_ref(), pages.available_permits()), (&b"null\n"[..], 0));
-        drop(frame);
-        assert_eq!(pages.available_permits(), 1);
-        drop(respond().await);
-        assert_eq!(pages.available_permits(), 1, "the client left");
-    }
-
-    #[test]
-    fn a_proxy_that_does_not_come_over_loopback_may_use_its_own_name_unless_names_are_listed() {
-        let names = |names: &[&str]| AllowedHosts::new(names.iter().map(|name| (*name).to_owned()));
-        // The API server's proxy forwards the Host header of its request.
-        let table = [
-            ("127.0.0.1", &[][..], "api.example:6443", Err(Foreign::Host)),
-            ("::ffff:127.0.0.1", &[], "api.example:6443", Err(Foreign::Host)),
-            ("192.0.2.7", &[], "api.example:6443", Ok(())),
-            ("192.0.2.7", &["admin.example"], "api.example:6443", Err(Foreign::Host)),
-            ("192.0.2.7", &["api.example"], "api.example:6443", Ok(())),
-            ("127.0.0.1", &["api.example"], "api.example:6443", Ok(())),
-        ];
-        for (client, listed, host, expected) in table {
-            let guarded = Guarded { router: Router::new(), hosts: names(listed) };
-            let headers = [(header::HOST, HeaderValue::from_static(host))].into_iter().collect();
-            let client = SocketAddr::new(client.parse().unwrap(), 40_000);
-            assert_eq!(
-                guarded.check(&Uri::from_static("/api/policies"), &headers, client),
-                expected,
-                "{client} {host}"
-            );
-        }
-    }
+/// A value of the query; names are plain ASCII, so nothing is escaped but the slash, and the comma between names.
+fn value(query: Option<&str>, key: &str) -> Option<String> {
+    let mut pairs = query?.split('&').filter_map(|pair| pair.split_once('='));
+    let (_, value) = pairs.find(|(own, _)| *own == key)?;
+    Some(value.replace("%2F", "/").replace("%2f", "/").replace("%2C", ",").replace("%2c", ","))
 }

@@ -1,37 +1,32 @@
 //! One request from body to reply, without a server around it.
 
-use std::{borrow::Borrow, sync::Arc, time::Instant};
-
-use bytes::Bytes;
-use plimsoll_core::{BindOutcome, BindQuery, Cluster, DecideError, Gateway, Pod, PodId, PostReplyWork, Query, Sender};
-
-use crate::{
-    RequestCache,
-    decode::{self, ExtenderArgs, MAX_ELEMENTS, WireNodes},
-    encode,
-    error::WireError,
-    extender_verb::ExtenderVerb,
-    memory::MemoryReservation,
-    reply::{ExtenderReply, ReplyBytes},
+use std::{
+    borrow::Borrow,
+    sync::{Arc, atomic::AtomicUsize},
+    time::Instant,
 };
 
-/// Bytes per name or node while a request is decoded: its range and its slot, in vectors that double as they grow, and
-/// once more if serde reads them.
-const DECODE_BYTES_PER_NODE: usize = 96;
+use bytes::Bytes;
+use plimsoll_core::{BindOutcome, BindQuery, DecideError, Gateway, Pod, PodId, PostReplyWork, Query, Sender};
 
-/// Bytes per name or node while policies run: the lists of kept and of rejected nodes.
-const DECISION_BYTES_PER_NODE: usize = 64;
+use crate::{
+    decode::{self, WireNodes},
+    encode,
+    error::WireError,
+    memory::MemoryReservation,
+    reply::ExtenderReply,
+    request_cache::RequestCache,
+    verb::ExtenderVerb,
+};
 
-/// Bytes per comma of a preempt request; it has at most one pod, UID or candidate more than commas.
-const PREEMPT_BYTES_PER_COMMA: usize = 128;
+/// Bytes per name or node until the reply is sent: its range and slot, the lists of kept and rejected nodes, and its
+/// name and reason in the reply.
+const BYTES_PER_NODE: usize = 256;
 
 /// Bytes that a parsed node or pod takes per byte and per comma of its JSON. Each element of a list or object has a
 /// comma, and becomes a record of a few texts and quantities.
 const OBJECT_BYTES_PER_BYTE: usize = 2;
 const OBJECT_BYTES_PER_COMMA: usize = 128;
-
-/// Bytes per node or pod that remain in use after parsing.
-const DECODED_BYTES_PER_NODE: usize = 32;
 
 /// The handling of a bind.
 #[derive(Debug)]
@@ -60,8 +55,8 @@ pub(crate) struct RequestOrigin {
 
 /// Answers the body of a POST to `path` as a server without peers does. The cache is that of the server's earlier requests.
 pub fn answer(gateway: &Gateway, cache: &RequestCache, path: &str, body: &Bytes, received: Instant) -> ExtenderReply {
-    let (mut unlimited, origin) =
-        (MemoryReservation::unlimited(), RequestOrigin { received, sender: Sender::default(), may_bind: true });
+    let mut unlimited = MemoryReservation::of(&Arc::new(AtomicUsize::new(usize::MAX)));
+    let origin = RequestOrigin { received, sender: Sender::default(), may_bind: true };
     match ExtenderVerb::from_path(path) {
         Some((group, verb)) => verb.answer(Backend { gateway, cache }, group, body, origin, &mut unlimited),
         None => ExtenderReply::plain_error(WireError::unknown_path()),
@@ -71,8 +66,7 @@ pub fn answer(gateway: &Gateway, cache: &RequestCache, path: &str, body: &Bytes,
 // === impl ExtenderVerb ===
 
 impl ExtenderVerb {
-    /// Reads the body, decides and writes the reply; the memory for each step is reserved before it. Nothing is
-    /// forwarded.
+    /// Reads the body, decides and writes the reply. Nothing is forwarded.
     pub(crate) fn answer(
         self,
         backend: Backend<'_>,
@@ -83,25 +77,14 @@ impl ExtenderVerb {
     ) -> ExtenderReply {
         let gateway = backend.gateway;
         let reply = match self {
-            Self::Filter => on_nodes(
-                backend,
-                body,
-                origin,
-                memory,
-                |query| gateway.filter(group, query),
-                |nodes, outcome, memory| encode::filter(nodes, outcome, |bytes| memory.grow(bytes)),
-            ),
-            Self::Prioritize(scale) => on_nodes(
-                backend,
-                body,
-                origin,
-                memory,
-                |query| gateway.prioritize(scale, group, query),
-                |nodes, outcome, memory| {
-                    encode::prioritize(nodes, outcome, |bytes| memory.grow(bytes)).map(ReplyBytes::from)
-                },
-            ),
-            Self::Preempt => preempt(backend, group, body, origin, memory),
+            Self::Filter => {
+                on_nodes(backend, body, origin, memory, |query| gateway.filter(group, query), encode::filter)
+            }
+            Self::Prioritize(scale) => {
+                let decide = |query: &Query<'_>| gateway.prioritize(scale, group, query);
+                on_nodes(backend, body, origin, memory, decide, encode::prioritize)
+            }
+            Self::Preempt => preempt(gateway, group, body, origin, memory),
             Self::Bind => match answer_bind(gateway, group, decode::binding_args(body, origin.received)) {
                 Handling::Reply(reply) => Ok(reply),
                 Handling::Forward(peer) => Err(WireError::not_forwarded(&peer, "there is no way to it")),
@@ -111,64 +94,50 @@ impl ExtenderVerb {
     }
 }
 
-/// Reads a filter or prioritize request, with the memory for it.
-fn read_args(
-    Backend { gateway, cache }: Backend<'_>,
-    sender: Sender,
-    cluster: Option<&Cluster>,
-    body: &Bytes,
-    memory: &mut MemoryReservation,
-) -> Result<ExtenderArgs, WireError> {
-    let before = memory.bytes();
-    // An element of a list has at least two bytes, one of them a comma.
-    memory.grow(DECODE_BYTES_PER_NODE * (body.len() / 2).min(MAX_ELEMENTS))?;
-    let known = || cache.known_nodes(sender, gateway.known_nodes());
-    let args = decode::extender_args(body, &cache.names(cluster), &known)?;
-    memory.shrink_to(before + DECODED_BYTES_PER_NODE * args.nodes.len());
-    // A node with unchanged bytes is not parsed again.
-    let objects = args.nodes.unknown_objects().map(|node| parse_bytes(node)).sum::<usize>();
-    memory.grow(DECISION_BYTES_PER_NODE * args.nodes.len() + objects + parse_bytes(&args.pod))?;
-    Ok(args)
-}
-
 /// The bytes that parsing an object takes.
 fn parse_bytes(json: &[u8]) -> usize {
-    OBJECT_BYTES_PER_BYTE * json.len() + OBJECT_BYTES_PER_COMMA * commas(json)
+    let commas: usize = json.iter().map(|byte| usize::from(*byte == b',')).sum();
+    OBJECT_BYTES_PER_BYTE * json.len() + OBJECT_BYTES_PER_COMMA * commas
 }
 
-fn commas(json: &[u8]) -> usize {
-    json.iter().map(|byte| usize::from(*byte == b',')).sum()
+/// A pod that does not keep its whole request in memory.
+fn pod(json: &[u8]) -> Result<Arc<Pod>, WireError> {
+    Ok(Arc::new(Pod::from_json(Bytes::copy_from_slice(json))?))
 }
 
 /// Decides about the nodes of a request.
 fn on_nodes<T>(
-    backend: Backend<'_>,
+    Backend { gateway, cache }: Backend<'_>,
     body: &Bytes,
     RequestOrigin { received, sender, may_bind }: RequestOrigin,
     memory: &mut MemoryReservation,
     decide: impl FnOnce(&Query<'_>) -> Result<(T, PostReplyWork), DecideError>,
-    encode: impl FnOnce(&WireNodes, &T, &mut MemoryReservation) -> Result<ReplyBytes, WireError>,
+    encode: impl FnOnce(&WireNodes, &T) -> Vec<u8>,
 ) -> Result<ExtenderReply, WireError> {
-    let cluster = backend.gateway.cluster();
-    let args = read_args(backend, sender, cluster.as_deref(), body, memory)?;
+    let cluster = gateway.cluster();
+    let known = || cache.known_nodes(gateway.known_nodes());
+    let args = decode::extender_args(body, &cache.names(cluster.as_deref()), &known)?;
+    // A node with unchanged bytes is not parsed again.
+    let objects = args.nodes.unknown_objects().map(|node| parse_bytes(node)).sum::<usize>();
+    // The reply may repeat each node.
+    memory.grow(BYTES_PER_NODE * args.nodes.len() + objects + parse_bytes(&args.pod) + body.len())?;
     let nodes = args.nodes.as_query(cluster.as_ref());
-    let query = Query { pod: backend.cache.pod(args.pod)?, nodes, received, sender, may_bind };
+    let query = Query { pod: pod(&args.pod)?, nodes, received, sender, may_bind };
     let (outcome, after) = decide(&query).map_err(|error| about(&query.pod, error))?;
-    let body = encode(&args.nodes, &outcome, memory)?;
-    Ok(ExtenderReply::decided(body, args.nodes.len(), after))
+    Ok(ExtenderReply::decided(encode(&args.nodes, &outcome), args.nodes.len(), after))
 }
 
 fn preempt(
-    Backend { gateway, cache }: Backend<'_>,
+    gateway: &Gateway,
     group: &str,
     body: &Bytes,
     RequestOrigin { received, .. }: RequestOrigin,
     memory: &mut MemoryReservation,
 ) -> Result<ExtenderReply, WireError> {
-    // The reply repeats names and UIDs of the request, each at most once; this counts the JSON around them.
-    memory.grow(PREEMPT_BYTES_PER_COMMA * (commas(body) + 1) + (1 + OBJECT_BYTES_PER_BYTE) * body.len())?;
+    // Pods, UIDs and candidates are no more than commas; the reply repeats names and UIDs.
+    memory.grow(parse_bytes(body) + body.len())?;
     let args = decode::preempt_args(body)?;
-    let pod = cache.pod(args.pod)?;
+    let pod = pod(&args.pod)?;
     let decided = gateway.preempt(group, Arc::clone(&pod), &args.candidates, received);
     let (outcome, after) = decided.map_err(|error| about(&pod, error))?;
     for (candidate, reason) in &outcome.dropped {

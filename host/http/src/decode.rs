@@ -8,14 +8,9 @@
 //! leaves unusual requests to serde, and only serde reports errors.
 
 mod args;
-mod bind;
-mod bounds;
-mod cursor;
 mod fast_path;
 mod fold;
 mod nodes;
-mod predict;
-mod preempt;
 
 use std::time::Instant;
 
@@ -23,19 +18,18 @@ use bytes::Bytes;
 use plimsoll_core::{BindQuery, CandidateQuery, Names, Victims};
 use serde_json::value::RawValue;
 
+use self::fold::{Fields, Object};
 pub(crate) use self::{
     args::{ExtenderArgs, JsonString},
-    bounds::MAX_ELEMENTS,
     nodes::WireNodes,
-};
-use self::{
-    bounds::{MAX_POD, within_bounds},
-    fold::{Fields, Object},
 };
 use crate::{
     error::WireError,
     request_cache::{KnownNodeOrder, NameIndex},
 };
+
+/// Maximum bytes of a pod. etcd stores at most 1.5 MiB, which can be a few times as much in JSON.
+const MAX_POD: usize = 8 << 20;
 
 /// A preempt request.
 #[derive(Debug)]
@@ -53,12 +47,14 @@ pub(crate) fn extender_args(
     names: &NameIndex,
     known: &impl Fn() -> KnownNodeOrder,
 ) -> Result<ExtenderArgs, WireError> {
-    fast_path::args(body, names, known).map_or_else(|| by_serde(body, names.names()), Ok)
+    let args = fast_path::args(body, names, known).map_or_else(|| by_serde(body, names.names()), Ok)?;
+    check_pod(&args.pod, "ExtenderArgs")?;
+    Ok(args)
 }
 
 /// Reads any valid `ExtenderArgs`, or reports the error.
 fn by_serde(body: &Bytes, known: &Names) -> Result<ExtenderArgs, WireError> {
-    let wire: args::RawExtenderArgs<'_> = parse(body, "ExtenderArgs")?;
+    let wire: args::RawExtenderArgs<'_> = parse("the request", body, "ExtenderArgs")?;
     let nodes = match (wire.nodes, wire.names) {
         (Some(items), _) => WireNodes::objects(body, items.into_iter().map(|item| slice(body, item)).collect()),
         (None, names) => WireNodes::written(&names.unwrap_or_default(), known),
@@ -68,7 +64,7 @@ fn by_serde(body: &Bytes, known: &Names) -> Result<ExtenderArgs, WireError> {
 
 /// Reads an `ExtenderPreemptionArgs`.
 pub(crate) fn preempt_args(body: &Bytes) -> Result<PreemptArgs<'_>, WireError> {
-    let wire: preempt::RawPreemptArgs<'_> = parse(body, "ExtenderPreemptionArgs")?;
+    let wire: args::RawPreemptArgs<'_> = parse("the request", body, "ExtenderPreemptionArgs")?;
     let candidates = match (wire.victims, wire.meta_victims) {
         (Some(full), _) => {
             let pods = |pods: Vec<&RawValue>| Victims::Pods(pods.into_iter().map(|pod| slice(body, pod)).collect());
@@ -77,7 +73,9 @@ pub(crate) fn preempt_args(body: &Bytes) -> Result<PreemptArgs<'_>, WireError> {
         (None, Some(meta)) => meta.into_queries(Victims::Uids),
         (None, None) => Vec::new(),
     };
-    Ok(PreemptArgs { pod: pod(body, "ExtenderPreemptionArgs", wire.pod)?, candidates })
+    let pod = pod(body, "ExtenderPreemptionArgs", wire.pod)?;
+    check_pod(&pod, "ExtenderPreemptionArgs")?;
+    Ok(PreemptArgs { pod, candidates })
 }
 
 /// Maximum bytes of an `ExtenderBindingArgs`: four short texts.
@@ -89,26 +87,22 @@ pub(crate) fn binding_args(body: &Bytes, received: Instant) -> Result<BindQuery<
         let (size, most) = (body.len(), MAX_BINDING_ARGS);
         return Err(WireError::malformed(format!("the request has {size} bytes; a bind has at most {most}")));
     }
-    let wire: bind::RawBindArgs<'_> = parse(body, "ExtenderBindingArgs")?;
+    let wire: args::RawBindArgs<'_> = parse("the request", body, "ExtenderBindingArgs")?;
     if let Some(problem) = wire.problem() {
         return Err(WireError::malformed(format!("the request is no ExtenderBindingArgs: {problem}")));
     }
-    let bind::RawBindArgs { name, namespace, uid, node } = wire;
+    let args::RawBindArgs { name, namespace, uid, node } = wire;
     Ok(BindQuery { namespace, name, uid, node, received })
 }
 
 /// Reads the `ExtenderBindingResult` of another replica: its error, if it has one.
 pub(crate) fn binding_result(body: &Bytes) -> Result<Option<String>, WireError> {
-    let result: bind::RawBindResult = parse_as("its reply", body, "ExtenderBindingResult")?;
+    let result: args::RawBindResult = parse("its reply", body, "ExtenderBindingResult")?;
     Ok(result.error.filter(|error| !error.is_empty()))
 }
 
-fn parse<'a, T: Fields<'a>>(body: &'a Bytes, what: &str) -> Result<T, WireError> {
-    parse_as("the request", body, what)
-}
-
 /// The `subject` is that of the error's text.
-fn parse_as<'a, T: Fields<'a>>(subject: &str, body: &'a Bytes, what: &str) -> Result<T, WireError> {
+fn parse<'a, T: Fields<'a>>(subject: &str, body: &'a Bytes, what: &str) -> Result<T, WireError> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Err(WireError::malformed(format!("{subject} is empty; expected an {what}")));
     }
@@ -120,9 +114,14 @@ fn parse_as<'a, T: Fields<'a>>(subject: &str, body: &'a Bytes, what: &str) -> Re
 
 fn pod(body: &Bytes, what: &str, pod: Option<&RawValue>) -> Result<Bytes, WireError> {
     let missing = || WireError::malformed(format!("the request is no {what}: Pod is missing; expected an object"));
-    let pod = pod.map(|pod| slice(body, pod)).ok_or_else(missing)?;
-    within_bounds(pod)
-        .ok_or_else(|| WireError::beyond(format!("the request is no {what}: Pod has more than {MAX_POD} bytes")))
+    pod.map(|pod| slice(body, pod)).ok_or_else(missing)
+}
+
+fn check_pod(pod: &Bytes, what: &str) -> Result<(), WireError> {
+    if pod.len() <= MAX_POD {
+        return Ok(());
+    }
+    Err(WireError::beyond(format!("the request is no {what}: Pod has more than {MAX_POD} bytes")))
 }
 
 /// The part of the body that a raw value was borrowed from.

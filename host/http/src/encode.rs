@@ -1,65 +1,56 @@
 //! Writes replies exactly as kube-scheduler's Go types read them.
 
-mod name;
-mod rejected;
-
-use std::ops::Range;
+use std::{borrow::Cow, ops::Range};
 
 use plimsoll_core::{CandidateQuery, FilterOutcome, PreemptOutcome, PrioritizeOutcome};
+use serde::Deserialize;
 
-use self::{name::push_name, rejected::Rejected};
 use crate::{
-    decode::WireNodes,
-    reply::{ReplyBytes, ReplyWriter},
+    decode::{JsonString, WireNodes},
     text::{push_integer, push_text, separate},
 };
+
+/// The reasons of a filter's reply as JSON. Thousands of nodes share a few, so each is encoded once and copied.
+struct Reasons {
+    text: Vec<u8>,
+    /// Where each reason ends.
+    ends: Vec<usize>,
+}
 
 /// An `ExtenderFilterResult`: every node is kept, failed or unresolvable.
 ///
 /// Kept nodes are taken from the request: whole objects must be byte for byte the same, since they replace the
 /// scheduler's own.
-///
-/// # Errors
-/// If `reserve` refuses the memory for the reply.
-pub(crate) fn filter<E>(
-    nodes: &WireNodes,
-    outcome: &FilterOutcome,
-    reserve: impl FnOnce(usize) -> Result<(), E>,
-) -> Result<ReplyBytes, E> {
-    let rejected = Rejected::new(nodes, outcome);
+pub(crate) fn filter(nodes: &WireNodes, outcome: &FilterOutcome) -> Vec<u8> {
+    let reasons = Reasons::new(outcome);
     let kept = || kept_runs(nodes.len(), outcome).map(|run| nodes.stretch(run));
     // Each name is in the reply once, kept or rejected, so one estimate for all is enough.
-    let (objects, names) = if nodes.are_objects() {
-        (kept().map(|part| ReplyWriter::copied(part.len()) + 1).sum(), outcome.rejected.len())
-    } else {
-        (0, nodes.len())
-    };
-    let size = 256 + objects + nodes.name_bytes(names) + rejected.size();
-    reserve(size)?;
-    let mut out = ReplyWriter::with_capacity(size);
+    let size = 256
+        + if nodes.are_objects() {
+            kept().map(|part| part.len() + 1).sum::<usize>() + nodes.name_bytes(outcome.rejected.len())
+        } else {
+            nodes.name_bytes(nodes.len())
+        };
+    let mut out = Vec::with_capacity(size + reasons.size(outcome));
     let (before, after): (&[u8], &[u8]) = if nodes.are_objects() {
         (b"{\"Nodes\":{\"metadata\":{},\"items\":[", b"]},\"NodeNames\":null")
     } else {
         (b"{\"Nodes\":null,\"NodeNames\":[", b"]")
     };
-    out.text.extend_from_slice(before);
+    out.extend_from_slice(before);
     for (at, part) in kept().enumerate() {
         if at > 0 {
-            out.text.push(b',');
+            out.push(b',');
         }
-        if nodes.are_objects() {
-            out.push(nodes.text().slice(part));
-        } else {
-            out.text.extend_from_slice(&nodes.text()[part]);
-        }
+        out.extend_from_slice(&nodes.text()[part]);
     }
-    out.text.extend_from_slice(after);
-    out.text.extend_from_slice(b",\"FailedNodes\":");
-    rejected.push(&mut out.text, false);
-    out.text.extend_from_slice(b",\"FailedAndUnresolvableNodes\":");
-    rejected.push(&mut out.text, true);
-    out.text.extend_from_slice(b",\"Error\":\"\"}");
-    Ok(out.finish())
+    out.extend_from_slice(after);
+    out.extend_from_slice(b",\"FailedNodes\":");
+    reasons.push_rejected(&mut out, nodes, outcome, false);
+    out.extend_from_slice(b",\"FailedAndUnresolvableNodes\":");
+    reasons.push_rejected(&mut out, nodes, outcome, true);
+    out.extend_from_slice(b",\"Error\":\"\"}");
+    out
 }
 
 /// An `ExtenderFilterResult` that says why there is no decision.
@@ -88,19 +79,10 @@ pub(crate) fn error(error: &str) -> Vec<u8> {
 }
 
 /// A `HostPriorityList`.
-///
-/// # Errors
-/// As for [`filter`].
-pub(crate) fn prioritize<E>(
-    nodes: &WireNodes,
-    outcome: &PrioritizeOutcome,
-    reserve: impl FnOnce(usize) -> Result<(), E>,
-) -> Result<Vec<u8>, E> {
+pub(crate) fn prioritize(nodes: &WireNodes, outcome: &PrioritizeOutcome) -> Vec<u8> {
     let most = outcome.scores.iter().max().and_then(|score| score.checked_ilog10()).unwrap_or(0) as usize + 1;
-    let entry = "{\"Host\":,\"Score\":},".len() + most.max(2);
-    let size = 2 + entry * nodes.len() + nodes.name_bytes(nodes.len());
-    reserve(size)?;
-    let mut out = Vec::with_capacity(size);
+    let entry = "{\"Host\":,\"Score\":},".len() + most;
+    let mut out = Vec::with_capacity(2 + entry * nodes.len() + nodes.name_bytes(nodes.len()));
     out.push(b'[');
     for (at, score) in outcome.scores.iter().enumerate() {
         let before: &[u8] = if at == 0 { b"{\"Host\":" } else { b",{\"Host\":" };
@@ -109,7 +91,7 @@ pub(crate) fn prioritize<E>(
         push_score(&mut out, *score);
     }
     out.push(b']');
-    Ok(out)
+    out
 }
 
 /// The end of an entry. Most of thousands of scores have one digit: these are written in one go.
@@ -155,6 +137,69 @@ fn kept_runs(nodes: usize, outcome: &FilterOutcome) -> impl Iterator<Item = Rang
     let ends = outcome.rejected.iter().map(|rejection| rejection.node as usize).chain([nodes]);
     let run = |start: &mut usize, end: usize| Some(std::mem::replace(start, end + 1)..end);
     ends.scan(0, run).filter(|run| !run.is_empty())
+}
+
+/// The name of a node of the request.
+#[inline]
+fn push_name(out: &mut Vec<u8>, nodes: &WireNodes, at: usize) {
+    if nodes.are_objects() {
+        push_text(out, &nodes.known_name(at).map_or_else(|| node_name(nodes.json(at)), Cow::Borrowed));
+    } else {
+        out.extend_from_slice(nodes.json(at));
+    }
+}
+
+/// `metadata.name` of a Node's JSON; empty if it has none. Core has parsed the object before, so it is valid.
+fn node_name(json: &[u8]) -> Cow<'_, str> {
+    #[derive(Default, Deserialize)]
+    struct Metadata<'a> {
+        #[serde(borrow, default)]
+        name: JsonString<'a>,
+    }
+    #[derive(Default, Deserialize)]
+    struct Node<'a> {
+        #[serde(borrow, default)]
+        metadata: Metadata<'a>,
+    }
+    serde_json::from_slice::<Node<'_>>(json).unwrap_or_default().metadata.name.0
+}
+
+// === impl Reasons ===
+
+impl Reasons {
+    fn new(outcome: &FilterOutcome) -> Self {
+        let (mut text, mut ends) = (Vec::new(), Vec::with_capacity(outcome.reasons.len()));
+        for reason in &outcome.reasons {
+            push_text(&mut text, reason);
+            ends.push(text.len());
+        }
+        Self { text, ends }
+    }
+
+    /// An upper bound of the bytes of the rejected nodes, without their names.
+    fn size(&self, outcome: &FilterOutcome) -> usize {
+        let longest = (0..self.ends.len()).map(|number| self.reason(number as u32).len()).max().unwrap_or_default();
+        outcome.rejected.len() * (longest + 2)
+    }
+
+    /// Writes the map of rejected nodes that another pod's removal can help, or that of the others.
+    fn push_rejected(&self, out: &mut Vec<u8>, nodes: &WireNodes, outcome: &FilterOutcome, unresolvable: bool) {
+        out.push(b'{');
+        for rejection in outcome.rejected.iter().filter(|rejection| rejection.unresolvable == unresolvable) {
+            separate(out);
+            push_name(out, nodes, rejection.node as usize);
+            out.push(b':');
+            out.extend_from_slice(&self.text[self.reason(rejection.reason)]);
+        }
+        out.push(b'}');
+    }
+
+    /// The range of a reason.
+    fn reason(&self, number: u32) -> Range<usize> {
+        let at = number as usize;
+        let start = if at == 0 { 0 } else { self.ends[at - 1] };
+        start..self.ends[at]
+    }
 }
 
 #[cfg(test)]

@@ -3,9 +3,9 @@
 use std::error::Error;
 
 use axum::http::StatusCode;
-use plimsoll_core::{DecideError, ObjectError, PodId, Unbound};
+use plimsoll_core::{DecideError, ObjectError, PodId};
 
-use crate::{access::Denial, hosts::Foreign};
+use crate::access::Denial;
 
 /// Maximum bytes of an error's text in a reply.
 const MAX_OUTSIDE_BYTES: usize = 512;
@@ -82,41 +82,29 @@ impl WireError {
         Self::new(StatusCode::FORBIDDEN, denial.to_string())
     }
 
-    /// A web page seems to ask.
-    pub(crate) fn foreign(foreign: Foreign) -> Self {
-        Self::new(StatusCode::FORBIDDEN, foreign.to_string())
-    }
-
     /// The bind could not be forwarded to the replica that binds.
     pub(crate) fn not_forwarded(peer: &str, why: impl std::fmt::Display) -> Self {
         Self::new(StatusCode::BAD_GATEWAY, format!("the bind cannot be forwarded to the replica at {peer}: {why}"))
     }
 
-    /// The body is larger than it may be; `close` unless all of it was read.
-    pub(crate) fn too_large(limit: usize, close: bool) -> Self {
+    /// The body is larger than it may be.
+    pub(crate) fn too_large(limit: usize) -> Self {
         let text =
             format!("the request is larger than {limit} bytes: raise --body-limit, or set nodeCacheCapable: true");
-        Self { close, ..Self::new(StatusCode::PAYLOAD_TOO_LARGE, text) }
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, text)
     }
 
     /// The body did not arrive in time.
     pub(crate) fn too_slow(seconds: f64) -> Self {
         let text = format!("the request did not arrive within {seconds} s");
-        Self { close: true, ..Self::new(StatusCode::REQUEST_TIMEOUT, text) }
+        Self::new(StatusCode::REQUEST_TIMEOUT, text).closing()
     }
 
-    /// The memory budget is used up by other requests.
+    /// The memory budget is used up by this and other requests.
     pub(crate) fn overloaded() -> Self {
-        let text = "too many large requests are under way: try again, or set nodeCacheCapable: true";
+        let text =
+            "too many large requests are under way: try again, raise --wire-memory, or set nodeCacheCapable: true";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, text)
-    }
-
-    /// One request alone needs more than the whole memory budget.
-    pub(crate) fn too_much(bytes: usize, limit: usize) -> Self {
-        let text = format!(
-            "the request needs {bytes} bytes; all requests together have {limit}: raise --wire-memory, or set nodeCacheCapable: true"
-        );
-        Self::new(StatusCode::PAYLOAD_TOO_LARGE, text)
     }
 
     /// The same, with bytes of the body left on the connection.
@@ -129,12 +117,6 @@ impl WireError {
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, text)
     }
 
-    /// Too many requests are in flight; the body of this one was not read.
-    pub(crate) fn too_many(limit: usize) -> Self {
-        let text = format!("{limit} requests are under way already: try again");
-        Self { close: true, ..Self::new(StatusCode::SERVICE_UNAVAILABLE, text) }
-    }
-
     /// The deadline passed while the request waited for a permit.
     pub(crate) fn queue_timeout() -> Self {
         let text = "the request's time was over before its turn: too many are being decided at once";
@@ -145,7 +127,7 @@ impl WireError {
     pub(crate) fn broken(error: &dyn Error) -> Self {
         // hyper only says that it could not read the body; its source says why.
         let text = format!("the request broke off: {}", error.source().unwrap_or(error));
-        Self { close: true, ..Self::new(StatusCode::BAD_REQUEST, text) }
+        Self::new(StatusCode::BAD_REQUEST, text).closing()
     }
 
     /// plimsoll itself failed.
@@ -165,17 +147,7 @@ impl From<DecideError> for WireError {
             DecideError::NoCluster => Self::new(StatusCode::INTERNAL_SERVER_ERROR, text),
             DecideError::Unbound(unbound) => {
                 let is_routine = unbound.is_routine();
-                // A bind must name the pod's UID, so UIDs of the cluster appear in our log only.
-                let outside = match unbound {
-                    Unbound::OtherPod { pod, .. } => {
-                        format!(
-                            "pod {pod} has another UID than the one that was scheduled: it was deleted and made again"
-                        )
-                    }
-                    _ => without_uids(&text),
-                };
-                let outside = bounded(outside, MAX_OUTSIDE_BYTES);
-                Self { outside, is_routine, ..Self::new(StatusCode::INTERNAL_SERVER_ERROR, text) }
+                Self { is_routine, ..Self::new(StatusCode::INTERNAL_SERVER_ERROR, text) }
             }
             DecideError::Listing => Self::new(StatusCode::SERVICE_UNAVAILABLE, text),
             DecideError::Object(_) => Self::malformed(text),
@@ -194,78 +166,10 @@ impl From<ObjectError> for WireError {
     }
 }
 
-/// Replaces each UID in the text by `<uid>`: the API server's messages can contain one.
-fn without_uids(text: &str) -> String {
-    const GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
-    let length = |text: &str| {
-        let mut rest = text.as_bytes();
-        for (at, digits) in GROUPS.into_iter().enumerate() {
-            if at > 0 {
-                rest = rest.strip_prefix(b"-")?;
-            }
-            let (group, after) = rest.split_at_checked(digits)?;
-            rest = group.iter().all(u8::is_ascii_hexdigit).then_some(after)?;
-        }
-        Some(text.len() - rest.len())
-    };
-    let (mut shown, mut rest) = (String::with_capacity(text.len()), text);
-    while let Some(first) = rest.chars().next() {
-        if let Some(uid) = length(rest) {
-            shown.push_str("<uid>");
-            rest = &rest[uid..];
-        } else {
-            shown.push(first);
-            rest = &rest[first.len_utf8()..];
-        }
-    }
-    shown
-}
-
 fn bounded(mut text: String, limit: usize) -> String {
     if text.len() > limit {
         text.truncate(text.floor_char_boundary(limit));
         text.push('…');
     }
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use plimsoll_core::BindError;
-
-    use super::*;
-
-    const UID: &str = "11111111-2222-3333-4444-55555555abcd";
-
-    #[test]
-    fn no_error_of_a_bind_tells_a_uid_and_the_log_does() {
-        let (pod, expected) = (|| "a/p".to_owned(), || "guess".to_owned());
-        // The API server's words, as of 1.36.
-        let conflict = format!("Precondition failed: UID in precondition: guess, UID in object meta: {UID}");
-        let table = [
-            (
-                Unbound::OtherPod { pod: pod(), found: UID.into(), expected: expected() },
-                "pod a/p has another UID than the one that was scheduled: it was deleted and made again",
-            ),
-            (
-                Unbound::Binder { pod: pod(), error: BindError::Conflict(conflict) },
-                "pod a/p: the API server refuses the binding: Precondition failed: UID in precondition: guess, UID in object meta: <uid>",
-            ),
-            (Unbound::Refused(format!("gpu: held by {UID}{UID}é").into()), "gpu: held by <uid><uid>é"),
-        ];
-        for (unbound, outside) in table {
-            let error = WireError::from(DecideError::Unbound(unbound));
-            assert_eq!(error.outside, outside);
-            assert!(error.inside.contains(UID), "{}", error.inside);
-        }
-    }
-
-    #[test]
-    fn what_only_looks_like_a_uid_is_left_as_it_is() {
-        for text in
-            ["", "11111111-2222-3333-4444-5555555", "11111111-2222-3333-4444_555555555555", "n-1.example.com", "é"]
-        {
-            assert_eq!(without_uids(text), text);
-        }
-    }
 }

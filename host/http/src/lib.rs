@@ -3,8 +3,7 @@
 //! ```text
 //!  kube-scheduler ──> server ──> wire ──> decode ──> Gateway ──> encode ──> kube-scheduler
 //!                (connections) (one request)      (plimsoll-core)
-//!        operator ──> server ──> admin (read-only)
-//!         kubelet ──> server ──> probes (for strangers)
+//!        operator ──> server ──> admin (read-only; probes for strangers)
 //! ```
 //!
 //! `docs/wire.md` describes the protocol. Wire types stay in this crate; [`serve_wire`] converts them to core's types
@@ -17,29 +16,25 @@ mod config;
 mod decode;
 mod encode;
 mod error;
-mod extender_verb;
 mod forward;
-mod hosts;
 mod memory;
 mod peers;
-mod probes;
 mod reply;
 mod request_cache;
 mod server;
 mod text;
 mod tls;
+mod verb;
 mod wire;
 
 pub use access::BindAccess;
-pub use admin::{Admin, serve_admin};
+pub use admin::{Admin, serve_admin, serve_probes};
 pub use answer::answer;
-pub use config::WireConfig;
-pub use extender_verb::prioritize_verb;
+pub use config::{NO_LABEL, WireConfig, WireObserver};
 pub use forward::{FORWARDED, Forward, ForwardError, Forwarding, MAX_FORWARDED_REPLY, NoPeers};
-pub use hosts::AllowedHosts;
 pub use peers::Peers;
-pub use probes::serve_probes;
 pub use reply::ExtenderReply;
 pub use request_cache::RequestCache;
 pub use tls::{Tls, TlsError, TlsFiles, TlsObserver};
-pub use wire::{NO_LABEL, WireObserver, serve_wire};
+pub use verb::prioritize_verb;
+pub use wire::serve_wire;

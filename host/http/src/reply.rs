@@ -1,17 +1,13 @@
 //! The reply to one request, and the work to do after it was sent.
 
-mod reply_bytes;
-
 use axum::http::StatusCode;
 use bytes::Bytes;
 use plimsoll_core::PostReplyWork;
 
-pub(crate) use self::reply_bytes::{ReplyBytes, ReplyWriter};
-
 use crate::{
     encode,
     error::{LoggedPod, WireError},
-    extender_verb::ExtenderVerb,
+    verb::ExtenderVerb,
 };
 
 /// A reply, and the work to do after it was sent.
@@ -19,7 +15,7 @@ use crate::{
 pub struct ExtenderReply {
     /// The HTTP status.
     pub status: u16,
-    pub(crate) body: ReplyBytes,
+    pub(crate) body: Bytes,
     /// Nodes or candidates that the request asked about, as far as it could be read.
     pub nodes: usize,
     /// Why there is no decision, for a log.
@@ -37,9 +33,9 @@ pub struct ExtenderReply {
 // === impl ExtenderReply ===
 
 impl ExtenderReply {
-    /// The body in one piece, never empty.
+    /// The body, never empty.
     pub fn body(&self) -> Bytes {
-        self.body.clone().in_one_piece()
+        self.body.clone()
     }
 
     /// The reply of another replica to a bind.
@@ -64,7 +60,7 @@ impl ExtenderReply {
         }
     }
 
-    pub(crate) fn decided(body: impl Into<ReplyBytes>, nodes: usize, after: PostReplyWork) -> Self {
+    pub(crate) fn decided(body: impl Into<Bytes>, nodes: usize, after: PostReplyWork) -> Self {
         Self { status: 200, body: body.into(), nodes, error: None, pod: None, after, close: false, is_routine: false }
     }
 }

@@ -1,67 +1,95 @@
-//! Connections: accepted within bounds, cut when they stall, drained at the end.
+//! Serves a router on a listener: accepts up to a number of connections, with or without TLS, and drains them at the end.
 
-mod bounds;
-mod connection;
-mod in_flight;
-mod read_meter;
-mod registry;
-mod request_body;
-mod service;
-mod state;
-mod timeout_io;
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
-use std::{future::Future, io, net::SocketAddr, sync::Arc, time::Duration};
-
+use axum::{Router, extract::Request};
+use hyper::body::Incoming;
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+    server::conn::auto,
+    service::TowerToHyperService,
+};
 use tokio::{
     net::{TcpListener, TcpStream},
     pin, select,
-    task::JoinSet,
+    sync::{Semaphore, watch},
+    task::{JoinError, JoinSet},
     time::{sleep, timeout},
 };
+use tower::ServiceExt;
 
-pub(crate) use self::{bounds::ConnectionBounds, request_body::RequestBody, service::Service};
-use self::{
-    connection::ListenerContext,
-    registry::{ConnectionPermit, Registry},
+use crate::{
+    access::{Client, ClientIdentity},
+    tls::{Duplex, Tls},
 };
-use crate::Tls;
 
-/// The pause of the server when the system has no file descriptor left.
+/// The time in which a new connection must send its first byte and complete its TLS handshake.
+const BEGIN_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The time for the head of a request, which hyper begins to count when the connection becomes idle. kube-scheduler
+/// keeps an idle connection for 90 s.
+const IDLE_TIMEOUT: Duration = Duration::from_mins(2);
+
+/// An HTTP/2 peer that does not answer a ping is gone.
+const PING_INTERVAL: Duration = Duration::from_secs(30);
+
+/// Maximum bytes of a head, and of one read of a body. Most requests by name fit into one read.
+const READ_BUFFER: usize = 256 << 10;
+
+/// Bytes that an HTTP/2 sender may send ahead of us on one stream; whole nodes are large.
+const STREAM_WINDOW: u32 = 1 << 20;
+
+/// The pause of a listener when the system has no file descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// The bounds of a listener.
+pub(crate) struct Limits {
+    /// Maximum open connections; further ones wait in the system's queue.
+    pub(crate) connections: usize,
+    /// The time that requests in flight may take after the server was told to stop.
+    pub(crate) drain: Duration,
+}
 
 /// Serves until `shutdown`, then finishes the requests in flight. With `tls`, plain HTTP is refused.
 pub(crate) async fn serve(
     listener: TcpListener,
-    service: impl Service,
-    bounds: ConnectionBounds,
+    router: Router,
+    limits: Limits,
     tls: Option<Arc<Tls>>,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
     let address = listener.local_addr()?;
-    let registry = Arc::new(Registry::new(bounds.max_connections, bounds.max_requests));
-    let drain = bounds.drain;
-    let context = ListenerContext { service, bounds, tls, listener: address.ip() };
+    let permits = Arc::new(Semaphore::new(limits.connections.clamp(1, Semaphore::MAX_PERMITS)));
+    let (stop, stopping) = watch::channel(());
     let mut connections = JoinSet::new();
     pin!(shutdown);
     loop {
+        let accept = async {
+            let permit = Arc::clone(&permits).acquire_owned().await;
+            (permit, listener.accept().await)
+        };
         select! {
             biased;
             () = &mut shutdown => break,
-            (stream, peer, permit) = accept(&listener, &registry) => {
-                connections.spawn(connection::run(stream, peer, permit, context.clone()));
+            Some(ended) = connections.join_next() => note(ended),
+            (permit, accepted) = accept => match accepted {
+                Ok((stream, peer)) => {
+                    let connection = connect(stream, peer, address, router.clone(), tls.clone(), stopping.clone());
+                    connections.spawn(async { (connection.await, drop(permit)).0 });
+                }
+                // The peer left before it was accepted.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+                Err(error) => {
+                    tracing::error!(%error, "cannot accept a connection");
+                    #[expect(clippy::disallowed_methods, reason = "nothing says when the system has a descriptor again")]
+                    sleep(ACCEPT_PAUSE).await;
+                }
             }
         }
-        while let Some(ended) = connections.try_join_next() {
-            note(ended);
-        }
     }
-    drop(listener);
-    registry.close_all();
-    let all_ended = async {
-        while let Some(ended) = connections.join_next().await {
-            note(ended);
-        }
-    };
+    drop((listener, stop));
+    let all_ended = async { while connections.join_next().await.map(note).is_some() {} };
+    let drain = limits.drain;
     if timeout(drain, all_ended).await.is_err() {
         tracing::warn!(%address, ?drain, "requests were cut off: they took longer than the drain time");
         connections.shutdown().await;
@@ -69,30 +97,66 @@ pub(crate) async fn serve(
     Ok(())
 }
 
-/// Waits for room, then for the next connection. It never fails: errors are ignored or retried.
-async fn accept(listener: &TcpListener, registry: &Arc<Registry>) -> (TcpStream, SocketAddr, ConnectionPermit) {
-    loop {
-        match listener.accept().await {
-            Ok((stream, peer)) => return (stream, peer, registry.enter(peer.ip()).await),
-            // The peer left before it was accepted.
-            Err(error) if is_of_the_peer(&error) => {}
-            Err(error) => {
-                tracing::error!(%error, "cannot accept a connection");
-                registry.make_room();
-                #[expect(clippy::disallowed_methods, reason = "nothing says when the system has a descriptor again")]
-                sleep(ACCEPT_PAUSE).await;
-            }
-        }
-    }
-}
-
-fn is_of_the_peer(error: &io::Error) -> bool {
-    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
-    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
-}
-
-fn note(ended: Result<(), tokio::task::JoinError>) {
+fn note(ended: Result<(), JoinError>) {
     if let Err(error) = ended {
         tracing::error!(%error, "a connection failed");
     }
+}
+
+/// Serves a connection to its end. If the client leaves, the futures of its requests are dropped.
+async fn connect(
+    stream: TcpStream,
+    peer: SocketAddr,
+    listener: SocketAddr,
+    router: Router,
+    tls: Option<Arc<Tls>>,
+    mut stopping: watch::Receiver<()>,
+) {
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "cannot set TCP_NODELAY");
+    }
+    let starting = async {
+        // Many probes connect and leave without a byte.
+        let has_sent = stream.peek(&mut [0]).await.is_ok_and(|bytes| bytes > 0);
+        match &tls {
+            _ if !has_sent => None,
+            Some(tls) => tls.accept(stream, peer).await,
+            None => Some((Box::new(stream) as Box<dyn Duplex>, ClientIdentity::Anonymous)),
+        }
+    };
+    let started = select! {
+        started = timeout(BEGIN_TIMEOUT, starting) => started,
+        _ = stopping.changed() => return,
+    };
+    let (stream, identity) = match started {
+        Ok(Some(connected)) => connected,
+        Ok(None) => return,
+        Err(_) => return tracing::debug!(%peer, "a connection was closed: it did not begin in time"),
+    };
+    let client = Arc::new(Client::new(peer, identity, listener.ip()));
+    let service = router.map_request(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(Arc::clone(&client));
+        request
+    });
+    let builder = builder();
+    let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
+    pin!(connection);
+    let ended = select! {
+        ended = connection.as_mut() => ended,
+        _ = stopping.changed() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%peer, error, "a connection ended early");
+    }
+}
+
+fn builder() -> auto::Builder<TokioExecutor> {
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(IDLE_TIMEOUT).max_buf_size(READ_BUFFER);
+    let mut http2 = builder.http2();
+    http2.timer(TokioTimer::new()).keep_alive_interval(PING_INTERVAL).initial_stream_window_size(STREAM_WINDOW);
+    builder
 }

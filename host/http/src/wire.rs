@@ -1,53 +1,57 @@
-//! The wire listener: reads a request, has it decided, and sends the reply. Short bodies are decided on the threads of the
-//! connections, longer ones on those for blocking work.
+//! The wire listener: reads a request, has it decided, and sends the reply.
 
 mod announcing;
 mod binding;
 mod body;
-mod concurrency;
-mod deciding;
-mod log;
-mod observer;
-mod reply_body;
-mod threads;
-mod wire_request;
+mod post_reply;
 
 use std::{
-    future::Future,
+    collections::HashMap,
     io,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     time::Instant,
 };
 
+use axum::{Extension, Router, body::Body, extract::Request, response::Response};
 use hyper::{
-    Request, Response, StatusCode, Version,
-    body::Incoming,
+    Method, StatusCode, Version,
     header::{self, HeaderValue},
     http::request::Parts,
 };
-use plimsoll_core::Gateway;
-use tokio::net::TcpListener;
+use parking_lot::Mutex;
+use plimsoll_core::{Blocking, DecideError, Gateway, RequestId};
+use tokio::{
+    net::TcpListener,
+    runtime::{Handle, RuntimeFlavor},
+    sync::{OwnedSemaphorePermit, Semaphore},
+    task::{block_in_place, spawn_blocking},
+    time::timeout_at,
+};
 
-pub use self::observer::{NO_LABEL, WireObserver};
 use self::{
     body::{BodyReader, ReceivedBody},
-    concurrency::ConcurrencyLimits,
-    log::log_error,
-    reply_body::{PostReplyExecutor, ReplyBody},
-    wire_request::WireRequest,
+    post_reply::PostReplyExecutor,
 };
 use crate::{
-    AllowedHosts, BindAccess, Forward, RequestCache, WireConfig,
-    access::Client,
-    answer::RequestOrigin,
+    access::{BindAccess, Client},
+    answer::{Backend, RequestOrigin},
+    config::{NO_LABEL, WireConfig, WireObserver},
     error::WireError,
-    extender_verb::ExtenderVerb,
-    hosts,
+    forward::{Forward, REQUEST_ID},
     memory::MemoryReservation,
     reply::ExtenderReply,
-    server::{self, ConnectionBounds, RequestBody},
+    request_cache::RequestCache,
+    server::{self, Limits},
+    verb::ExtenderVerb,
 };
+
+/// Bytes up to which a body is decided on the connections' threads: two thread switches would cost as much. Parsing a
+/// longer one takes longer than that.
+const SHORT: usize = 256 << 10;
+
+/// Maximum bytes of a path in the log.
+const MAX_LOGGED_PATH: usize = 100;
 
 /// The state that all requests share.
 struct Wire {
@@ -56,12 +60,27 @@ struct Wire {
     observer: Arc<dyn WireObserver>,
     peers: Arc<dyn Forward>,
     access: BindAccess,
-    /// `None` with TLS, where the certificate names the server.
-    hosts: Option<AllowedHosts>,
     body_reader: BodyReader,
-    concurrency: ConcurrencyLimits,
     post_reply: Arc<PostReplyExecutor>,
-    max_requests: usize,
+    /// Permits of all requests in flight.
+    requests: Arc<Semaphore>,
+    /// Permits of the decisions of each group, so that slow policies of one group do not block another.
+    decisions: Mutex<HashMap<Box<str>, Arc<Semaphore>>>,
+    max_decisions: usize,
+    /// Permits of binds, which wait for the API server: decisions must not wait for them.
+    binds: Arc<Semaphore>,
+}
+
+/// The head of a request.
+struct WireRequest<'r> {
+    received: Instant,
+    /// The client's, or a number of ours.
+    id: RequestId,
+    parts: &'r Parts,
+    /// The group and verb of the path.
+    target: Option<(&'r str, ExtenderVerb)>,
+    /// Whether the group exists. Other names must not reach metrics and permits: a client could invent any number.
+    group_exists: bool,
 }
 
 /// Serves the extender wire until `shutdown`, then finishes the requests in flight.
@@ -76,144 +95,225 @@ pub async fn serve_wire(
     config: WireConfig,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
-    gateway.set_blocking(threads::blocking());
-    let cache = Arc::new(RequestCache::default());
-    cache.follow(&gateway);
-    let wire = Wire {
+    if has_several_threads() {
+        // The tasks of a thread that calls a guest go to another thread first.
+        gateway.set_blocking(Blocking::new(|work| block_in_place(work)));
+    }
+    let wire = Arc::new(Wire {
         gateway,
-        cache,
+        cache: Arc::default(),
         peers,
         access: config.bind.clone(),
-        hosts: config.tls.is_none().then(|| config.hosts.clone()),
         body_reader: BodyReader::new(&config),
-        concurrency: ConcurrencyLimits::new(&config),
         post_reply: Arc::new(PostReplyExecutor::new(config.max_decisions, Arc::clone(&observer))),
-        max_requests: config.max_requests,
         observer,
+        requests: semaphore(config.max_requests),
+        decisions: Mutex::default(),
+        max_decisions: config.max_decisions,
+        binds: semaphore(config.max_binds),
+    });
+    let answer = async move |Extension(client): Extension<Arc<Client>>, request: Request| {
+        Arc::clone(&wire).answer(&client, request).await
     };
-    let now = Instant::now();
-    let request_timeout = wire.gateway.deadline(now).saturating_duration_since(now);
-    let bounds = ConnectionBounds::of_wire(&config, request_timeout);
-    server::serve(listener, Arc::new(wire), bounds, config.tls, shutdown).await
+    let limits = Limits { connections: config.max_connections, drain: config.drain };
+    server::serve(listener, Router::new().fallback(answer), limits, config.tls, shutdown).await
 }
 
-impl server::Service for Arc<Wire> {
-    type Body = ReplyBody;
+fn semaphore(permits: usize) -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(permits.clamp(1, Semaphore::MAX_PERMITS)))
+}
 
-    async fn answer(self, request: Request<RequestBody>, client: Arc<Client>) -> Response<ReplyBody> {
-        let (parts, body) = request.into_parts();
-        let request = WireRequest::of(&parts, |group| self.knows(group));
-        let (reply, reserved) = match request.route() {
-            Ok((group, verb)) => {
-                let body = self.read(&request, (group, verb), &client, body).await;
-                match (body, verb) {
-                    (Ok(body), ExtenderVerb::Bind) => {
-                        self.bind(&request, group, body, self.origin(&request, &client)).await
-                    }
-                    (Ok(body), _) => self.decide(&request, group, verb, body, self.origin(&request, &client)).await,
-                    (Err(error), _) => (verb.error(error), None),
-                }
-            }
-            Err(error) => {
-                self.body_reader.skip(body).await;
-                (ExtenderReply::plain_error(error), None)
-            }
-        };
-        self.respond(&request, reply, reserved)
-    }
-
-    fn refuse(self, request: Request<Incoming>) -> Response<ReplyBody> {
-        let (parts, _) = request.into_parts();
-        let request = WireRequest::of(&parts, |group| self.knows(group));
-        let error = WireError::too_many(self.max_requests);
-        let reply = match request.target {
-            Some((_, verb)) => verb.error(error),
-            None => ExtenderReply::plain_error(error),
-        };
-        self.respond(&request, reply, None)
-    }
+fn has_several_threads() -> bool {
+    Handle::current().runtime_flavor() != RuntimeFlavor::CurrentThread
 }
 
 // === impl Wire ===
 
 impl Wire {
-    fn origin(&self, request: &WireRequest<'_>, client: &Client) -> RequestOrigin {
-        RequestOrigin { received: request.received, sender: client.sender, may_bind: self.access.check(client).is_ok() }
+    async fn answer(self: Arc<Self>, client: &Client, request: Request) -> Response {
+        let (parts, body) = request.into_parts();
+        let request = WireRequest::of(&parts, &self.gateway);
+        let in_flight = self.permit(&self.requests, &request).await;
+        let decided = match in_flight.as_ref().map_err(WireError::clone) {
+            Ok(_) => self.decide(&request, client, body).await,
+            Err(error) => Err(error.closing()),
+        };
+        let (reply, memory) = decided.unwrap_or_else(|error| (request.error(error), None));
+        self.report(&request, &reply);
+        let ExtenderReply { status, body, after, close, .. } = reply;
+        let mut response = Response::new(self.post_reply.body(body, after, (memory, in_flight.ok())));
+        *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if status == StatusCode::METHOD_NOT_ALLOWED {
+            headers.insert(header::ALLOW, HeaderValue::from_static("POST"));
+        }
+        if close && parts.version < Version::HTTP_2 {
+            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        response
     }
 
-    /// The body of a request that is to be decided.
+    /// Reads the body and has it decided.
     ///
     /// # Errors
-    /// If the body cannot be read, the client may not use the verb, or there is no such group.
-    async fn read(
+    /// If the body cannot be read, the URL, method or group is none of ours, or the client may not use the verb.
+    async fn decide(
         &self,
         request: &WireRequest<'_>,
-        (group, verb): (&str, ExtenderVerb),
         client: &Client,
-        body: RequestBody,
-    ) -> Result<ReceivedBody, WireError> {
-        if let Err(error) = self.check_access(verb, client, request.parts).and_then(|()| request.check_group(group)) {
-            self.body_reader.skip(body).await;
-            return Err(error);
+        body: Body,
+    ) -> Result<(ExtenderReply, Option<MemoryReservation>), WireError> {
+        // The body is read in any case, so that the sender reads the reply and the connection can be used again.
+        let body = self.body_reader.read(body).await?;
+        let (group, verb) = request.route()?;
+        let may_bind = self.access.check(client);
+        // Checked before a bind is forwarded: the replica that binds trusts us.
+        if verb == ExtenderVerb::Bind
+            && let Err(denial) = &may_bind
+        {
+            let reason = denial.reason();
+            self.observer.bind_denied(reason);
+            tracing::warn!(peer = %client.address, subject = client.subject(), reason, "a bind was refused: {denial}");
+            return Err(WireError::denied(denial));
         }
-        self.body_reader.read(body).await
+        if !request.group_exists {
+            return Err(DecideError::UnknownGroup(group.to_owned()).into());
+        }
+        let origin = RequestOrigin { received: request.received, sender: client.sender, may_bind: may_bind.is_ok() };
+        if verb == ExtenderVerb::Bind {
+            return Ok(self.bind(request, group, body, origin).await);
+        }
+        self.decide_here(request, group, verb, body, origin).await
     }
 
-    /// Whether a client may use this verb. It is checked before a bind is forwarded: the replica that binds trusts us.
-    fn check_access(&self, verb: ExtenderVerb, client: &Client, parts: &Parts) -> Result<(), WireError> {
-        hosts::check_no_page(&parts.headers).map_err(WireError::foreign)?;
-        if let Some(hosts) = self.hosts.as_ref().filter(|_| client.is_local) {
-            hosts.check(&parts.uri, &parts.headers).map_err(WireError::foreign)?;
-        }
-        let Err(denial) = (if verb == ExtenderVerb::Bind { self.access.check(client) } else { Ok(()) }) else {
-            return Ok(());
+    /// Answers a request of any verb but bind. Guests compute, and 100 MB of JSON take long to parse.
+    async fn decide_here(
+        &self,
+        request: &WireRequest<'_>,
+        group: &str,
+        verb: ExtenderVerb,
+        ReceivedBody { bytes, mut reserved }: ReceivedBody,
+        origin: RequestOrigin,
+    ) -> Result<(ExtenderReply, Option<MemoryReservation>), WireError> {
+        let (is_short, name) = (bytes.len() <= SHORT, group.to_owned());
+        let decide = move |gateway: &Gateway, cache: &RequestCache| {
+            let reply = verb.answer(Backend { gateway, cache }, &name, &bytes, origin, &mut reserved);
+            reserved.shrink_to(reply.body.len());
+            (reply, Some(reserved))
         };
-        let reason = denial.reason();
-        self.observer.bind_denied(reason);
-        tracing::warn!(peer = %client.address, subject = client.subject(), reason, "a bind was refused: {denial}");
-        Err(WireError::denied(&denial))
+        self.run(request, group, verb, is_short, decide).await
     }
 
-    /// Whether the group exists.
-    fn knows(&self, group: &str) -> bool {
-        group.is_empty() || self.gateway.roster().group(group).is_some()
+    /// Runs a decision with a permit. It is a task of its own: closing its connection does not cancel it.
+    ///
+    /// # Errors
+    /// If there is no permit in time, or the decision panics.
+    async fn run<T: Send + 'static>(
+        &self,
+        request: &WireRequest<'_>,
+        group: &str,
+        verb: ExtenderVerb,
+        is_short: bool,
+        decide: impl FnOnce(&Gateway, &RequestCache) -> T + Send + 'static,
+    ) -> Result<T, WireError> {
+        let permits = if verb == ExtenderVerb::Bind { Arc::clone(&self.binds) } else { self.decisions_of(group) };
+        let permit = self.permit(&permits, request).await?;
+        let (gateway, cache, id) = (Arc::clone(&self.gateway), Arc::clone(&self.cache), request.id.clone());
+        let decide = move || {
+            // The permit is held here: if the caller leaves, it is not released before the decision ends.
+            let _permit = permit;
+            id.scope(|| decide(&gateway, &cache))
+        };
+        let task =
+            if is_short && has_several_threads() { tokio::spawn(async { decide() }) } else { spawn_blocking(decide) };
+        task.await.map_err(|panic| WireError::internal(format!("the decision failed: {panic}")))
+    }
+
+    /// Waits for a permit until the request's deadline.
+    async fn permit(
+        &self,
+        permits: &Arc<Semaphore>,
+        request: &WireRequest<'_>,
+    ) -> Result<OwnedSemaphorePermit, WireError> {
+        if let Ok(permit) = Arc::clone(permits).try_acquire_owned() {
+            return Ok(permit);
+        }
+        let deadline = self.gateway.deadline(request.received);
+        let permit = timeout_at(deadline.into(), Arc::clone(permits).acquire_owned()).await;
+        permit.ok().and_then(Result::ok).ok_or_else(WireError::queue_timeout)
+    }
+
+    /// The permits of a group that exists.
+    fn decisions_of(&self, group: &str) -> Arc<Semaphore> {
+        let mut groups = self.decisions.lock();
+        if let Some(permits) = groups.get(group) {
+            return Arc::clone(permits);
+        }
+        // A group that is gone is kept until its last decision is through.
+        groups.retain(|name, permits| Arc::strong_count(permits) > 1 || exists(&self.gateway, name));
+        Arc::clone(groups.entry(group.into()).or_insert_with(|| semaphore(self.max_decisions)))
     }
 
     fn report(&self, request: &WireRequest<'_>, reply: &ExtenderReply) {
         let verb = request.target.map_or(NO_LABEL, |(_, verb)| verb.as_str());
-        let group = request.known_group().unwrap_or(NO_LABEL);
-        let failed = reply.error.is_some();
+        let group = request.target.filter(|_| request.group_exists).map_or(NO_LABEL, |(group, _)| group);
         if let Some(error) = reply.error.as_ref().filter(|_| !reply.is_routine) {
-            log_error(group, verb, reply, error, &request.id, request.parts);
+            request.log(group, verb, reply, error);
         }
-        let elapsed = request.received.elapsed();
+        let (failed, elapsed) = (reply.error.is_some(), request.received.elapsed());
         let tell = || self.observer.answered(group, verb, reply.status, failed, reply.nodes, elapsed);
         if catch_unwind(AssertUnwindSafe(tell)).is_err() {
             tracing::error!("the observer panicked");
         }
     }
+}
 
-    /// Reports a reply and makes the response.
-    fn respond(
-        &self,
-        request: &WireRequest<'_>,
-        reply: ExtenderReply,
-        reserved: Option<MemoryReservation>,
-    ) -> Response<ReplyBody> {
-        self.report(request, &reply);
-        let post_reply_work = PostReplyExecutor::hold(&self.post_reply, reply.after);
-        let body = ReplyBody::new(reply.body, post_reply_work, reserved);
-        let body = if request.parts.version == Version::HTTP_2 { body.in_frames() } else { body };
-        let mut response = Response::new(body);
-        *response.status_mut() = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        if reply.status == StatusCode::METHOD_NOT_ALLOWED {
-            headers.insert(header::ALLOW, HeaderValue::from_static("POST"));
+/// Whether a group exists.
+fn exists(gateway: &Gateway, group: &str) -> bool {
+    group.is_empty() || gateway.roster().group(group).is_some()
+}
+
+// === impl WireRequest ===
+
+impl<'r> WireRequest<'r> {
+    fn of(parts: &'r Parts, gateway: &Gateway) -> Self {
+        let target = ExtenderVerb::from_path(parts.uri.path());
+        let group_exists = target.is_some_and(|(group, _)| exists(gateway, group));
+        let given = parts.headers.get(REQUEST_ID).and_then(|id| RequestId::given(id.as_bytes()));
+        let id = given.unwrap_or_else(RequestId::counted);
+        Self { received: Instant::now(), id, parts, target, group_exists }
+    }
+
+    /// The group and verb of a POST.
+    fn route(&self) -> Result<(&'r str, ExtenderVerb), WireError> {
+        let (group, verb) = self.target.ok_or_else(WireError::unknown_path)?;
+        if self.parts.method != Method::POST {
+            return Err(WireError::method(verb.segment()));
         }
-        if reply.close && request.parts.version < Version::HTTP_2 {
-            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        Ok((group, verb))
+    }
+
+    /// The reply for an error, as the caller of the verb reads it.
+    fn error(&self, error: WireError) -> ExtenderReply {
+        match self.target {
+            Some((_, verb)) if self.parts.method == Method::POST => verb.error(error),
+            _ => ExtenderReply::plain_error(error),
         }
-        response
+    }
+
+    /// Logs a request that got no decision.
+    fn log(&self, group: &str, verb: &str, reply: &ExtenderReply, error: &str) {
+        let (id, status) = (&self.id, reply.status);
+        if matches!(status, 404 | 405) && reply.pod.is_none() {
+            // Not a scheduler's request: it must not hide one that failed.
+            let (method, path) = (&self.parts.method, self.parts.uri.path());
+            let path = &path[..path.floor_char_boundary(MAX_LOGGED_PATH)];
+            tracing::warn!(%method, path, status, request = %id, error, "not a call of the extender protocol");
+            return;
+        }
+        let pod = reply.pod.as_deref();
+        let (pod, uid) = (pod.map(|pod| pod.name.as_str()), pod.map(|pod| pod.uid.as_str()));
+        tracing::warn!(group, verb, pod, uid, request = %id, status, error, "no decision");
     }
 }

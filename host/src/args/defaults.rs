@@ -19,8 +19,6 @@ fn the_flags_of_the_wire_have_its_defaults() {
     assert_eq!(serve.limits.request_timeout, REQUEST_TIMEOUT);
     assert_eq!(serve.limits.body_limit, wire.body_limit);
     assert_eq!(serve.limits.wire_memory, wire.memory);
-    assert_eq!(serve.limits.max_requests, wire.max_requests);
-    assert_eq!(serve.limits.max_connections, wire.max_connections);
     assert_eq!(serve.limits.drain_timeout, wire.drain);
     assert_eq!(serve.clients.bind_clients, BindAccess::default().clients);
 }

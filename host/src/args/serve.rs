@@ -119,11 +119,6 @@ pub(crate) struct ListenerArgs {
     /// settings, pods or nodes [default: none]
     #[arg(long, env = "PLIMSOLL_PROBES", value_name = "ADDRESS", value_parser = address)]
     pub(crate) probes: Option<SocketAddr>,
-
-    /// Host names that clients on this machine may use for --listen and --admin, besides `localhost` and IP addresses;
-    /// other names are refused, as a web page could use them (DNS rebinding)
-    #[arg(long, env = "PLIMSOLL_ALLOWED_HOSTS", value_name = "NAME", value_delimiter = ',')]
-    pub(crate) allowed_hosts: Vec<String>,
 }
 
 /// TLS of the extender port.
@@ -139,8 +134,8 @@ pub(crate) struct TlsArgs {
     #[arg(long, env = "PLIMSOLL_TLS_KEY", value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
 
-    /// Accept only clients with a certificate signed by one of these authorities (PEM). They must issue certificates
-    /// with the DNS names of --tls-cert to nobody else, since such a client counts as another replica
+    /// Accept only clients with a certificate signed by one of these authorities (PEM), and other replicas, which have
+    /// the certificate of --tls-cert
     #[arg(long, env = "PLIMSOLL_TLS_CLIENT_CA", value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_client_ca: Option<PathBuf>,
 }
@@ -215,14 +210,6 @@ pub(crate) struct LimitArgs {
     /// Memory for all request bodies together, and for the data decoded from them, until their replies are sent
     #[arg(long, env = "PLIMSOLL_WIRE_MEMORY", value_name = "SIZE", default_value = "1Gi", value_parser = quantity)]
     pub(crate) wire_memory: usize,
-
-    /// The most requests in flight at once, on all connections
-    #[arg(long, env = "PLIMSOLL_MAX_REQUESTS", value_name = "N", default_value_t = 1024)]
-    pub(crate) max_requests: usize,
-
-    /// The most connections at once
-    #[arg(long, env = "PLIMSOLL_MAX_CONNECTIONS", value_name = "N", default_value_t = 4096)]
-    pub(crate) max_connections: usize,
 
     /// The time that SIGTERM waits for requests in flight
     #[arg(long, env = "PLIMSOLL_DRAIN_TIMEOUT", value_name = "TIME", default_value = "25s", value_parser = duration)]

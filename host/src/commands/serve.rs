@@ -6,7 +6,7 @@ use anyhow::Result;
 use plimsoll_cluster::ApiServer;
 use plimsoll_core::CacheLimit;
 use plimsoll_directory::DirectoryConfig;
-use plimsoll_http::{AllowedHosts, BindAccess, TlsFiles, WireConfig};
+use plimsoll_http::{BindAccess, TlsFiles, WireConfig};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::info;
 
@@ -22,7 +22,7 @@ use crate::{
 
 pub(super) fn serve(args: ServeArgs) -> Result<ExitCode> {
     logging::start(args.log.log_format, &args.log.log)?;
-    descriptors::raise(args.limits.max_connections);
+    descriptors::raise();
     let config = config(args)?;
     let runtimes = Runtimes::start(config.wire.max_decisions, config.wire.max_requests)?;
     let result = runtimes.block_on(async {
@@ -89,18 +89,15 @@ pub(crate) fn config(args: ServeArgs) -> Result<ServerConfig> {
         lease: (!lease.no_bind).then_some(lease),
         request_timeout: limits.request_timeout,
         decision_cache: CacheLimit { bytes: decision_cache.decision_cache_size },
-        wire: wire_config(&limits, listeners.allowed_hosts, clients),
+        wire: wire_config(&limits, clients),
     })
 }
 
-fn wire_config(limits: &LimitArgs, allowed_hosts: Vec<String>, clients: BindClientArgs) -> WireConfig {
+fn wire_config(limits: &LimitArgs, clients: BindClientArgs) -> WireConfig {
     WireConfig {
         body_limit: limits.body_limit,
         memory: limits.wire_memory,
-        max_connections: limits.max_connections,
-        max_requests: limits.max_requests,
         drain: limits.drain_timeout,
-        hosts: AllowedHosts::new(allowed_hosts),
         bind: BindAccess {
             clients: clients.bind_clients.into_iter().filter(|name| !name.is_empty()).collect(),
             without_authentication: clients.bind_without_authentication,

@@ -51,10 +51,10 @@ impl Tasks {
         if let Some(facts) = facts {
             tokio::spawn(until(stopped(&stop), facts.follow()));
         }
-        let (peers, hosts) = (Arc::new(Peers::new(tls)), config.hosts.clone());
+        let peers = Arc::new(Peers::new(tls));
         let Listeners { wire, wire_address, admin, admin_address, probes, probes_address } = listeners;
         let wire = on.spawn(serve_wire(wire, gateway, observer, peers, config, stopped(&stop)));
-        let admin = tokio::spawn(serve_admin(admin, state.clone(), hosts, stopped(&stop_admin)));
+        let admin = tokio::spawn(serve_admin(admin, state.clone(), stopped(&stop_admin)));
         let probes = tokio::spawn(follow_probes(probes, state.clone(), stopped(&stop_admin)));
         let probes_address = probes_address.map(tracing::field::display);
         info!(listen = %wire_address, admin = %admin_address, probes = probes_address, "plimsoll answers");

@@ -13,9 +13,7 @@ use std::{
 
 use anyhow::Result;
 use plimsoll_core::{Gateway, NoObserver, Roster, SystemClock};
-use plimsoll_http::{
-    Admin, AllowedHosts, Forward, NoPeers, WireConfig, WireObserver, serve_admin, serve_probes, serve_wire,
-};
+use plimsoll_http::{Admin, Forward, NoPeers, WireConfig, WireObserver, serve_admin, serve_probes, serve_wire};
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
 
 use crate::client::{Client, within};
@@ -84,25 +82,8 @@ impl Server {
     /// # Errors
     /// If there is no free port.
     pub async fn start_admin(admin: impl Admin + 'static) -> Result<Self> {
-        Self::start_admin_under(AllowedHosts::default(), admin).await
-    }
-
-    /// Serves the admin pages under some names too.
-    ///
-    /// # Errors
-    /// If there is no free port.
-    pub async fn start_admin_under(hosts: AllowedHosts, admin: impl Admin + 'static) -> Result<Self> {
-        let serve = |listener, shutdown| serve_admin(listener, Arc::new(admin), hosts, shutdown);
+        let serve = |listener, shutdown| serve_admin(listener, Arc::new(admin), shutdown);
         Self::spawn(Ipv4Addr::LOCALHOST, Arc::default(), serve).await
-    }
-
-    /// Serves the admin pages on every address of the machine.
-    ///
-    /// # Errors
-    /// If there is no free port.
-    pub async fn start_admin_in_the_open(hosts: AllowedHosts, admin: impl Admin + 'static) -> Result<Self> {
-        let serve = |listener, shutdown| serve_admin(listener, Arc::new(admin), hosts, shutdown);
-        Self::spawn(Ipv4Addr::UNSPECIFIED, Arc::default(), serve).await
     }
 
     /// Serves the probes.

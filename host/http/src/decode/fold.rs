@@ -7,7 +7,8 @@ use serde::{
     de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 
-use super::bounds::MAX_ELEMENTS;
+/// Maximum elements of one list of names, nodes, candidates or victims. Kubernetes supports 5,000 nodes.
+pub(super) const MAX_ELEMENTS: usize = 100_000;
 
 /// An object with these keys. They match in any ASCII case, the last of several wins, and other keys are skipped.
 pub(super) trait Fields<'de>: Default {

@@ -5,26 +5,26 @@ use std::{borrow::Cow, ops::Range, sync::Arc};
 use bytes::Bytes;
 use plimsoll_core::{Cluster, KnownNodes, Names, NodeObject, Nodes};
 
-use super::{
-    cursor::Cursor,
-    predict::{ElementMatch, KnownElements},
-};
-use crate::{
-    request_cache::{Elements, KnownNodeOrder, NameIndex, SuccessorTable},
-    text::push_text,
-};
+use crate::text::push_text;
 
 /// Bytes that most names need, quotes included.
 const NAME_SIZE: usize = 64;
+
+/// The elements of a list.
+#[derive(Debug, Default)]
+pub(super) struct Elements {
+    /// The bytes of each in the text.
+    pub(super) ranges: Vec<Range<usize>>,
+    /// The slot of each name or known node, or [`Nodes::UNKNOWN`].
+    pub(super) slots: Arc<[u32]>,
+}
 
 /// The nodes of a request, in the mode in which it came.
 #[derive(Debug)]
 pub(crate) struct WireNodes {
     /// The request's body, or a list that we have made if the body writes names in an unusual form.
     text: Bytes,
-    /// Offset of the list in the text; the elements' ranges are relative to it.
-    list: usize,
-    elements: Arc<Elements>,
+    elements: Elements,
     /// With `nodeCacheCapable: false` each Node; `None` if the request has names.
     objects: Option<Vec<NodeObject>>,
 }
@@ -33,8 +33,8 @@ pub(crate) struct WireNodes {
 
 impl WireNodes {
     /// Names as ranges of the body.
-    pub(super) fn by_name(body: &Bytes, (elements, list): (Arc<Elements>, usize)) -> Self {
-        Self { text: body.clone(), list, elements, objects: None }
+    pub(super) fn by_name(body: &Bytes, elements: Elements) -> Self {
+        Self { text: body.clone(), elements, objects: None }
     }
 
     /// Names that are re-encoded.
@@ -48,17 +48,17 @@ impl WireNodes {
             slots.push(known.find(name).unwrap_or(Nodes::UNKNOWN));
             text.push(b',');
         }
-        Self { text: text.into(), list: 0, elements: Arc::new(Elements { ranges, slots: slots.into() }), objects: None }
+        Self { text: text.into(), elements: Elements { ranges, slots: slots.into() }, objects: None }
     }
 
     /// Whole nodes; those with a slot are known already.
-    pub(super) fn by_prediction(body: &Bytes, (elements, list): (Elements, usize), known: &KnownNodes) -> Self {
+    pub(super) fn by_prediction(body: &Bytes, elements: Elements, known: &KnownNodes) -> Self {
         let object = |(slot, range): (&u32, &Range<usize>)| match known.node(*slot) {
             Some(node) => NodeObject::Known(Arc::clone(node)),
-            None => NodeObject::Json(body.slice(list + range.start..list + range.end)),
+            None => NodeObject::Json(body.slice(range.clone())),
         };
         let objects = elements.slots.iter().zip(&elements.ranges).map(object).collect();
-        Self { text: body.clone(), list, elements: Arc::new(elements), objects: Some(objects) }
+        Self { text: body.clone(), elements, objects: Some(objects) }
     }
 
     /// Whole nodes, which are slices of the body.
@@ -69,7 +69,7 @@ impl WireNodes {
         };
         let elements = Elements { ranges: objects.iter().map(range).collect(), slots: Arc::default() };
         let objects = objects.into_iter().map(NodeObject::Json).collect();
-        Self { text: body.clone(), list: 0, elements: Arc::new(elements), objects: Some(objects) }
+        Self { text: body.clone(), elements, objects: Some(objects) }
     }
 
     /// The nodes as core's type; `cluster` is the snapshot in which the names were looked up.
@@ -106,21 +106,15 @@ impl WireNodes {
     /// The range of consecutive nodes, with the commas between them.
     pub(crate) fn stretch(&self, run: Range<usize>) -> Range<usize> {
         match &self.elements.ranges[run] {
-            [first, .., last] => self.list + first.start..self.list + last.end,
-            [only] => self.list + only.start..self.list + only.end,
+            [first, .., last] => first.start..last.end,
+            [only] => only.clone(),
             [] => 0..0,
         }
     }
 
-    /// The range of a node.
-    #[inline]
-    pub(crate) fn range(&self, at: usize) -> Range<usize> {
-        self.elements.ranges.get(at).map_or(0..0, |range| self.list + range.start..self.list + range.end)
-    }
-
     /// A node as JSON: its name, or the whole object.
     pub(crate) fn json(&self, at: usize) -> &[u8] {
-        &self.text[self.range(at)]
+        &self.text[self.elements.ranges[at].clone()]
     }
 
     /// The name of a whole node that is known.
@@ -134,35 +128,5 @@ impl WireNodes {
     /// An estimate, rarely exceeded, of the bytes that a reply needs for this many names.
     pub(crate) fn name_bytes(&self, names: usize) -> usize {
         if self.are_objects() { NAME_SIZE * names } else { self.stretch(0..names).len() }
-    }
-}
-
-impl KnownElements for NameIndex {
-    fn order(&self) -> &SuccessorTable {
-        self.order()
-    }
-
-    fn bytes(&self, slot: u32) -> &[u8] {
-        self.quoted(slot)
-    }
-
-    fn search(&self, cursor: &mut Cursor<'_>) -> Option<ElementMatch> {
-        Some(self.names().find(cursor.text()?).map_or(ElementMatch::Unknown, ElementMatch::Known))
-    }
-}
-
-impl KnownElements for KnownNodeOrder {
-    fn order(&self) -> &SuccessorTable {
-        &self.order
-    }
-
-    fn bytes(&self, slot: u32) -> &[u8] {
-        self.nodes.node(slot).map_or(&[], |node| node.json())
-    }
-
-    fn search(&self, cursor: &mut Cursor<'_>) -> Option<ElementMatch> {
-        let json = cursor.value_text()?;
-        let Some(slot) = self.nodes.find(json) else { return Some(ElementMatch::Unknown) };
-        Some(if self.bytes(slot) == json { ElementMatch::Known(slot) } else { ElementMatch::Changed(slot) })
     }
 }

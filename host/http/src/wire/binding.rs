@@ -7,20 +7,19 @@ use plimsoll_core::{Announcement, Gateway, PodId};
 use tokio::time::timeout_at;
 
 use super::{
-    Wire,
+    Wire, WireRequest,
     announcing::{self, BindCall},
     body::ReceivedBody,
-    threads::Threads,
-    wire_request::WireRequest,
 };
 use crate::{
-    FORWARDED, ForwardError, RequestCache,
     answer::{Handling, RequestOrigin, answer_bind},
     decode,
     error::WireError,
-    extender_verb::ExtenderVerb,
+    forward::{FORWARDED, ForwardError},
     memory::MemoryReservation,
     reply::ExtenderReply,
+    request_cache::RequestCache,
+    verb::ExtenderVerb,
 };
 
 // === impl Wire ===
@@ -39,7 +38,7 @@ impl Wire {
         let (name, asked) = (group.to_owned(), query.as_ref().ok().map(Arc::clone));
         // The closure has the announcement: if the caller leaves, the pod counts until the decision ends.
         let bind = move |gateway: &Gateway, _: &RequestCache| (answer_bind(gateway, &name, query), announcement);
-        let reply = match self.run(request, group, ExtenderVerb::Bind, Threads::Blocking, bind).await {
+        let reply = match self.run(request, group, ExtenderVerb::Bind, false, bind).await {
             Ok((Handling::Reply(reply), _)) => reply,
             Ok((Handling::Forward(peer), announcement)) => {
                 let reply = self.forward(request, group, &peer, &bytes, announcement).await;
@@ -50,7 +49,7 @@ impl Wire {
             }
             Err(error) => ExtenderVerb::Bind.error(error),
         };
-        reserved.shrink_to(reply.body.held_bytes(0));
+        reserved.shrink_to(reply.body.len());
         (reply, Some(reserved))
     }
 

@@ -157,47 +157,11 @@ async fn a_standby_checks_its_client_and_the_leader_trusts_the_standby() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_replica_whose_certificate_was_renewed_binds_and_a_namesake_of_another_purpose_does_not() {
-    let mut site = Site::new().unwrap();
-    site.clients = site.servers.intermediate("clients").unwrap();
-    fs::write(site.path().join("ca.crt"), site.servers.pem()).unwrap();
-    site.servers.issue(Purpose::Replica).unwrap().write(site.path(), "tls").unwrap();
-    // The renewed Secret has reached the leader alone.
-    let old = Site::new().unwrap();
-    for file in ["tls.crt", "tls.key", "ca.crt"] {
-        fs::copy(site.path().join(file), old.path().join(file)).unwrap();
-    }
-    site.servers.issue(Purpose::Replica).unwrap().write(site.path(), "tls").unwrap();
-    let (standby, _leader, bound) = replicas(&old, &site).await;
-    assert_eq!(bind_as(&standby, site.client().unwrap()).await, BOUND);
-    assert_eq!(bound.bindings().len(), 1);
-    // The same Common Name as a replica's, without its DNS names.
-    let namesake = site.servers.issue_named("plimsoll", Purpose::Client, 2099).unwrap();
-    assert_eq!(bind_as(&standby, site.client_with(Some(&namesake), &[]).unwrap()).await, refused("plimsoll"));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_certificate_for_localhost_an_address_or_a_wildcard_makes_nobody_a_replica() {
+async fn a_certificate_with_the_names_of_ours_makes_nobody_a_replica() {
     let (site, api) = (Site::new().unwrap(), one_pod());
-    let ours = ["plimsoll.test", "plimsoll", "localhost", "localhost.localdomain", "*.plimsoll.test", "127.0.0.1"];
-    site.servers.issue_for("plimsoll", &ours, Purpose::Server, 2099).unwrap().write(site.path(), "tls").unwrap();
+    site.servers.issue(Purpose::Replica).unwrap().write(site.path(), "tls").unwrap();
     let server = open_with(&api, site.load().unwrap().0, Arc::new(NoPeers)).await;
-    let bind = async |names: &[&str]| {
-        let pair = site.clients.issue_for("another server", names, Purpose::Replica, 2099).unwrap();
-        bind_as(&server, site.client_with(Some(&pair), &[]).unwrap()).await
-    };
-    for names in [
-        &["localhost", "127.0.0.1"][..],
-        &["plimsoll"],
-        &["localhost.localdomain"],
-        &["*.test"],
-        &["*.plimsoll.test"],
-        &["127.0.0.1"],
-        &["x.plimsoll.test", "plimsoll.test.example"],
-    ] {
-        assert_eq!(bind(names).await, refused("another server"), "{names:?}");
-    }
+    let namesake = site.clients.issue(Purpose::Replica).unwrap();
+    assert_eq!(bind_as(&server, site.client_with(Some(&namesake), &[]).unwrap()).await, refused("plimsoll"));
     assert!(api.bindings().is_empty());
-    // A renewed certificate of ours.
-    assert_eq!(bind(&["other.example", "Plimsoll.Test"]).await, BOUND);
 }

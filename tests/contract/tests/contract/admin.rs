@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use hyper::Method;
-use plimsoll_contract::server::Server;
+use plimsoll_contract::{client::exchange, server::Server};
 use plimsoll_http::Admin;
 use serde_json::{Value, json};
 
@@ -125,4 +125,29 @@ async fn what_is_wrong_and_keeps_nobody_from_being_answered_is_a_note() {
     let server = Server::start_admin(Fixed { notes, ..Fixed::default() }).await.unwrap();
     let reply = server.client().await.unwrap().get("/readyz").await.unwrap();
     assert_eq!((reply.status, reply.text().as_str()), (200, "ok\nnote: policy a binds, but nobody may ask\n"));
+}
+
+/// A browser on the operator's machine reaches loopback, and must not ask on behalf of a page of somebody else.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_page_is_shown_under_a_foreign_name_or_to_a_foreign_page() {
+    let server = Server::start_admin(Fixed::default()).await.unwrap();
+    let table = [
+        ("Host: evil.example:8889", 403),
+        ("Host: localhost.evil.example", 403),
+        ("Host: 127.0.0.1@evil.example", 403),
+        ("Host: localhost:8889\r\nOrigin: http://evil.example:8889", 403),
+        ("Host: localhost:8889\r\nOrigin: http://localhost:3000", 403),
+        ("Host: localhost:8889\r\nOrigin: http://localhost:8889", 200),
+        // As `kubectl port-forward` and curl have it.
+        ("Host: localhost:8889", 200),
+        ("Host: 127.0.0.1:8889", 200),
+        ("Host: [::1]:8889", 200),
+    ];
+    for page in ["GET /api/policies", "GET /readyz", "POST /api/explain?group=gpu&node=n1"] {
+        for (headers, status) in table {
+            let head = format!("{page} HTTP/1.1\r\n{headers}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+            let reply = exchange(server.address, head.as_bytes()).await.unwrap();
+            assert!(reply.starts_with(&format!("HTTP/1.1 {status} ")), "{page} {headers}: {reply}");
+        }
+    }
 }

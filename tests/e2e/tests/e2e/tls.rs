@@ -2,7 +2,6 @@
 
 use std::{
     fs,
-    net::TcpStream,
     os::unix::fs::symlink,
     path::{Path, PathBuf},
 };
@@ -37,8 +36,7 @@ impl Story {
         }
         fs::write(directory.join("servers.crt"), servers.pem()).unwrap();
         let (cert, key, ca) = (file("tls.crt"), file("tls.key"), file("ca.crt"));
-        // With room for one connection, a test can end the one that the scheduler keeps.
-        let tls = ["--tls-cert", &cert, "--tls-key", &key, "--tls-client-ca", &ca, "--max-connections", "1"];
+        let tls = ["--tls-cert", &cert, "--tls-key", &key, "--tls-client-ca", &ca];
         let gateway = cluster.gateway_with_kubeconfig(&policies, &tls).unwrap();
         (Self { cluster, gateway, directory: directory.to_owned(), servers, pods: 0, secrets: 0 }, clients)
     }
@@ -58,8 +56,6 @@ impl Story {
         mount(&self.directory, self.secrets, &self.servers.issue(Purpose::Server).unwrap(), clients);
         let loaded = format!("plimsoll_tls_reloads_total{{result=\"loaded\"}} {}", self.secrets);
         wait_until("the new certificates", || self.metrics().contains(&loaded).then_some(())).unwrap();
-        // The scheduler's connection makes room for this one, so its next call makes a new handshake.
-        drop(TcpStream::connect(self.gateway.wire).unwrap());
     }
 
     /// Creates pods, and waits until each is where the policies let it be.

@@ -45,19 +45,6 @@ async fn replicas_without_a_client_ca_know_each_other_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_replica_whose_certificate_is_renewed_first_is_known_by_name_and_issuer() {
-    let site = Site::new().unwrap();
-    fs::write(site.path().join("ca.crt"), site.servers.pem()).unwrap();
-    site.servers.issue(Purpose::Replica).unwrap().write(site.path(), "tls").unwrap();
-    let (old, _) = site.load().unwrap();
-    site.servers.issue(Purpose::Replica).unwrap().write(site.path(), "tls").unwrap();
-    let (new, _) = site.load().unwrap();
-    let (old_server, new_server) = (serve(Arc::clone(&old)).await, serve(Arc::clone(&new)).await);
-    call(&old, &new_server).await.unwrap();
-    call(&new, &old_server).await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_stranger_is_not_called_even_with_a_certificate_of_our_authority() {
     let site = Site::new().unwrap();
     fs::write(site.path().join("ca.crt"), site.servers.pem()).unwrap();

@@ -1,0 +1,89 @@
+//! Limits of requests: how many there may be at once, and how much they may hold.
+
+use std::sync::Arc;
+
+use plimsoll_contract::{
+    client::Client,
+    rules::{Gate, member},
+};
+use plimsoll_http::WireConfig;
+
+use crate::world::{BY_NAME, BY_NAME_FILTERED, server, server_with};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_in_flight_are_bounded_on_all_connections_together() {
+    let gate: Arc<Gate> = Arc::default();
+    let config = WireConfig { max_requests: 3, ..WireConfig::default() };
+    let server = server_with(vec![member("gate", gate.policy())], config).await;
+    let address = server.address;
+    let h2 = Client::connect_h2(address).await.unwrap();
+    let mut waiting = Vec::new();
+    for _ in 0..3 {
+        let mut client = h2.another().unwrap();
+        waiting.push(tokio::spawn(async move { client.post("/filter", BY_NAME).await }));
+    }
+    assert!(gate.reached(3).await);
+    let mut fourth = server.client().await.unwrap();
+    let fourth = tokio::spawn(async move { fourth.post("/prioritize", r#"{"Pod":{},"NodeNames":[]}"#).await });
+    assert!(!fourth.is_finished());
+    gate.open();
+    for waiting in waiting {
+        assert_eq!(waiting.await.unwrap().unwrap().error().unwrap(), "");
+    }
+    assert_eq!(fourth.await.unwrap().unwrap().text(), "[]");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_that_no_cluster_has_is_refused() {
+    let server = server(WireConfig::default()).await;
+    let mut client = server.client().await.unwrap();
+    let list = |element: &str, many: usize| vec![element; many].join(",");
+    let names = |many| format!(r#"{{"Pod":{{}},"NodeNames":[{}]}}"#, list(r#""a""#, many));
+    assert_eq!(client.post("/filter", names(100_000)).await.unwrap().error().unwrap(), "");
+    let table = [
+        ("filter", 200, names(100_001), "NodeNames: it has more than 100000 elements"),
+        ("prioritize", 413, names(100_001), "NodeNames: it has more than 100000 elements"),
+        (
+            "filter",
+            200,
+            format!(r#"{{"Pod":{{}},"Nodes":{{"items":[{}]}}}}"#, list("{}", 100_001)),
+            "Nodes.items: it has",
+        ),
+        (
+            "preempt",
+            413,
+            format!(r#"{{"Pod":{{}},"NodeNameToVictims":{{"n":{{"Pods":[{}]}}}}}}"#, list("1", 100_001)),
+            r#"NodeNameToVictims["n"].Pods: it has more"#,
+        ),
+        (
+            "preempt",
+            413,
+            format!(r#"{{"Pod":{{}},"NodeNameToMetaVictims":{{{}}}}}"#, list(r#""n":{}"#, 100_001)),
+            "NodeNameToMetaVictims: it has more",
+        ),
+        ("filter", 200, format!(r#"{{"Pod":{{"x":"{}"}},"NodeNames":[]}}"#, "x".repeat(9 << 20)), "Pod has more than"),
+    ];
+    for (verb, status, body, expected) in table {
+        let reply = client.post(&format!("/{verb}"), body).await.unwrap();
+        let error = reply.error().unwrap();
+        assert_eq!(reply.status, status, "{verb}: {error}");
+        assert!(error.contains(expected), "{verb}: {error}");
+    }
+    assert_eq!(client.post("/filter", BY_NAME).await.unwrap().text(), BY_NAME_FILTERED);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn memory_for_what_a_body_becomes_is_reserved_before_it_is_used() {
+    let names = format!(r#"{{"Pod":{{}},"NodeNames":[{}]}}"#, vec![r#""a""#; 100_000].join(","));
+    // Each would do for the body alone.
+    let server = server(WireConfig { memory: 4 << 20, ..WireConfig::default() }).await;
+    let mut client = server.client().await.unwrap();
+    for (verb, status) in [("filter", 200), ("prioritize", 503)] {
+        let reply = client.post(&format!("/{verb}"), names.clone()).await.unwrap();
+        let error = reply.error().unwrap();
+        assert_eq!(reply.status, status, "{error}");
+        assert!(error.contains("raise --wire-memory"), "{error}");
+    }
+    let mut client = server.client().await.unwrap();
+    assert_eq!(client.post("/filter", BY_NAME).await.unwrap().text(), BY_NAME_FILTERED);
+}
