@@ -153,7 +153,7 @@ impl Admin for AdminState {
             page.leader(leadership);
         }
         if let Some(facts) = &self.facts {
-            page.facts(&facts.statuses(), &facts.reloads());
+            page.facts(&facts.statuses(), facts.refusal().is_some());
         }
         self.metrics.render(&page)
     }

@@ -1,13 +1,147 @@
 //! The sources of `--facts`: from the file to the gateway, and their state for operators.
 
-mod describe;
-mod file;
-mod follow;
-mod policies_by_source;
-mod reloads;
-mod values;
+mod api;
 
-pub(crate) use self::{
-    describe::describe, file::FactsFile, follow::FactsFileFollower, policies_by_source::UNDECLARED_SOURCE,
-    reloads::Reloads, values::values,
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
 };
+
+use anyhow::{Result, anyhow, bail};
+use parking_lot::Mutex;
+use plimsoll_cluster::ApiServer;
+use plimsoll_core::Gateway;
+use plimsoll_facts::{ConfigMapRead, ConfigMaps, FactWatch, FactsConfig, LOG_TARGET, SourceStatus};
+use plimsoll_system::Debouncer;
+use tokio::{
+    task::spawn_blocking,
+    time::{MissedTickBehavior, interval},
+};
+use tracing::{error, info, warn};
+
+use self::api::policies_by_source;
+pub(crate) use self::api::{describe, values};
+
+/// The message about a source that nobody has declared.
+pub(crate) const UNDECLARED_SOURCE: &str = "no source of facts has this name: to the policy its facts are absent; declare it in --facts, or name a file of the sidecar's directory";
+
+/// The interval at which the facts file is read.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Reads a ConfigMap with the account of the watch.
+struct ApiConfigMaps(ApiServer);
+
+/// Has the sources of the facts file fetched, and follows the file.
+pub(crate) struct FactsFileFollower {
+    path: PathBuf,
+    /// The text at the start.
+    text: Vec<u8>,
+    watch: FactWatch,
+    gateway: Arc<Gateway>,
+    has_api_server: bool,
+    /// Why the file as it is now is not in force.
+    refusal: Mutex<Option<String>>,
+}
+
+// === impl FactsFileFollower ===
+
+impl FactsFileFollower {
+    /// Begins to fetch the sources.
+    ///
+    /// # Errors
+    /// If the file is bad, or a source is read from the API server and there is none.
+    pub(crate) fn start(path: PathBuf, api: Option<&ApiServer>, gateway: &Arc<Gateway>) -> Result<Self> {
+        let text = FactsConfig::read_text(&path)?;
+        let config = parse(&path, &text, api.is_some())?;
+        info!(target: LOG_TARGET, sources = config.names().count(), "fetching the sources of --facts");
+        let config_maps = api.map(|api| Arc::new(ApiConfigMaps(api.clone())) as Arc<dyn ConfigMaps>);
+        let published = Arc::clone(gateway);
+        let watch = FactWatch::start(&config, config_maps, move |facts| published.set_facts(facts));
+        let (gateway, has_api_server) = (Arc::clone(gateway), api.is_some());
+        Ok(Self { path, text, watch, gateway, has_api_server, refusal: Mutex::default() })
+    }
+
+    /// Whether a source has this name.
+    pub(crate) fn has(&self, source: &str) -> bool {
+        self.watch.has(source)
+    }
+
+    /// The state of every source, by name.
+    pub(crate) fn statuses(&self) -> Vec<SourceStatus> {
+        self.watch.statuses()
+    }
+
+    /// Why the file as it is now is not in force.
+    pub(crate) fn refusal(&self) -> Option<String> {
+        self.refusal.lock().clone()
+    }
+
+    /// Puts each later version of the facts file in force as a whole, or keeps the one before; it never returns.
+    pub(crate) async fn follow(self: Arc<Self>) {
+        let mut debouncer = Debouncer::new(Ok(self.text.clone()));
+        let mut ticks = interval(INTERVAL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            let path = self.path.clone();
+            // The file may be on a slow volume.
+            let read = spawn_blocking(move || FactsConfig::read_text(&path).map_err(|error| error.to_string()));
+            let Ok(text) = read.await else { continue };
+            if let Some(text) = debouncer.add(text, false).cloned() {
+                let follower = Arc::clone(&self);
+                // Its only error is a panic, which the panic hook has logged.
+                let _ = spawn_blocking(move || follower.apply(text)).await;
+            }
+        }
+    }
+
+    fn apply(&self, text: Result<Vec<u8>, String>) {
+        let replaced = text.map_err(|error| anyhow!(error)).and_then(|text| self.replace(&text));
+        let file = self.path.display();
+        *self.refusal.lock() = match replaced {
+            Ok(is_changed) => {
+                info!(target: LOG_TARGET, %file, sources_changed = is_changed, "the facts file has changed: its sources are in force");
+                None
+            }
+            Err(error) => {
+                let error = format!("{error:#}");
+                error!(target: LOG_TARGET, %file, error, "the facts file has changed and cannot be used: the previous sources stay in force");
+                Some(error)
+            }
+        };
+    }
+
+    /// Whether the sources of the text differ from those before.
+    fn replace(&self, text: &[u8]) -> Result<bool> {
+        let config = parse(&self.path, text, self.has_api_server)?;
+        let before: Vec<Arc<str>> = self.statuses().into_iter().map(|status| status.name).collect();
+        let is_changed = self.watch.replace(&config);
+        let mut policies = policies_by_source(&self.gateway.roster());
+        for source in before.iter().filter(|source| !self.has(source)) {
+            for policy in policies.remove(&**source).unwrap_or_default() {
+                warn!(target: LOG_TARGET, policy, source = &**source, "{UNDECLARED_SOURCE}");
+            }
+        }
+        Ok(is_changed)
+    }
+}
+
+fn parse(path: &Path, text: &[u8], has_api_server: bool) -> Result<FactsConfig> {
+    let config = FactsConfig::from_text(path, text)?;
+    if let Some(source) = config.first_config_map().filter(|_| !has_api_server) {
+        bail!(
+            "{}: {source}.configMap: this gateway has no API server: expected --kubeconfig, or a service account",
+            path.display()
+        );
+    }
+    Ok(config)
+}
+
+// === impl ApiConfigMaps ===
+
+impl ConfigMaps for ApiConfigMaps {
+    fn read<'f>(&'f self, namespace: &'f str, name: &'f str) -> ConfigMapRead<'f> {
+        Box::pin(self.0.config_map(namespace, name))
+    }
+}

@@ -5,6 +5,7 @@ mod tasks;
 
 use std::{
     net::SocketAddr,
+    path::PathBuf,
     sync::{Arc, atomic::AtomicBool},
     time::Duration,
 };
@@ -26,7 +27,7 @@ use crate::{
     args::LeaseArgs,
     binding,
     cluster::{ClusterSource, WatchGuard},
-    facts::{FactsFile, FactsFileFollower},
+    facts::FactsFileFollower,
     metrics::Metrics,
     readiness::Readiness,
     reload::Reload,
@@ -39,8 +40,8 @@ pub(crate) struct ServerConfig {
     pub(crate) cluster: ClusterSource,
     /// The greatest age of the watch's last sign of life.
     pub(crate) max_staleness: Duration,
-    /// The sources of `--facts`.
-    pub(crate) facts: Option<FactsFile>,
+    /// The file of `--facts`.
+    pub(crate) facts: Option<PathBuf>,
     pub(crate) listen: SocketAddr,
     pub(crate) admin: SocketAddr,
     pub(crate) probes: Option<SocketAddr>,
@@ -170,7 +171,7 @@ async fn watch_directory(config: DirectoryConfig, loader: WasmLoader, reload: Re
 
 /// Fetches the sources of `--facts`, if there are any.
 fn start_facts(
-    file: Option<FactsFile>,
+    file: Option<PathBuf>,
     cluster: &WatchGuard,
     gateway: &Arc<Gateway>,
 ) -> Result<Option<Arc<FactsFileFollower>>> {

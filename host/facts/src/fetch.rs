@@ -1,24 +1,47 @@
-//! Fetches the content of a source, once.
+//! Reads a source, once.
 
-mod capped;
-mod http;
-mod tls;
-
-use std::{collections::BTreeMap, path::Path, pin::Pin, sync::Arc};
-
-use plimsoll_system::bounded_file::read_file;
-use tokio::time::timeout;
-
-use self::http::HttpClient;
-use crate::{
-    bounds::MAX_BODY,
-    config::{HttpSource, SourceConfig, SourceKind},
-    error::FetchError,
-    parse::{Content, error_of},
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    pin::Pin,
+    sync::{Arc, OnceLock},
 };
+
+use bytes::Bytes;
+use http::{HeaderValue, Request, StatusCode, header};
+use http_body_util::{BodyExt, Empty, LengthLimitError, Limited};
+use hyper_rustls::{ConfigBuilderExt, HttpsConnectorBuilder};
+use hyper_util::{
+    client::legacy::{Client, connect::HttpConnector},
+    rt::TokioExecutor,
+};
+use plimsoll_core::excerpt;
+use plimsoll_system::{bounded_file::read_file, error_chain};
+use rustls::{
+    ClientConfig, RootCertStore,
+    crypto::ring,
+    pki_types::{CertificateDer, pem::PemObject},
+};
+use tokio::{
+    task::{block_in_place, spawn_blocking},
+    time::timeout,
+};
+
+use crate::{
+    config::{HttpSource, SourceConfig, SourceKind},
+    parse::{self, Content, ParsedFacts},
+};
+
+/// Maximum bytes of an answer: the samples of 30,000 nodes.
+const MAX_BODY: usize = 4 << 20;
 
 /// Maximum bytes of a token.
 const MAX_TOKEN: u64 = 16 << 10;
+
+/// Maximum bytes of the text of an error, which may quote the answer; it stands in the log and in `/api/facts`.
+const MAX_ERROR_BYTES: usize = 500;
+
+const USER_AGENT: &str = concat!("plimsoll/", env!("CARGO_PKG_VERSION"));
 
 /// The entries of a ConfigMap, or why they cannot be read.
 pub type ConfigMapRead<'f> = Pin<Box<dyn Future<Output = Result<BTreeMap<String, String>, String>> + Send + 'f>>;
@@ -29,75 +52,146 @@ pub trait ConfigMaps: Send + Sync {
     fn read<'f>(&'f self, namespace: &'f str, name: &'f str) -> ConfigMapRead<'f>;
 }
 
-/// The outcome of a fetch.
-pub(crate) struct Fetched {
-    pub(crate) content: Result<Content, FetchError>,
-    /// The token that was sent, which no error may show: the server may have repeated it.
-    pub(crate) token: Option<String>,
+/// Reads the facts of a source within its time limit.
+///
+/// # Errors
+/// The text for operators, without the token, which the server may have repeated.
+pub(crate) async fn read(
+    source: &SourceConfig,
+    config_maps: Option<&Arc<dyn ConfigMaps>>,
+) -> Result<ParsedFacts, String> {
+    let mut token = None;
+    let content = timeout(source.timeout, content(&source.kind, config_maps, &mut token)).await;
+    let late = |_| Err(format!("no whole answer came within {}", humantime::format_duration(source.timeout)));
+    let content = content.unwrap_or_else(late);
+    // Megabytes of JSON take too long for an async thread.
+    let parsed = content.and_then(|content| block_in_place(|| parse::parse(source, content)));
+    let hidden = |error: String| token.as_ref().map_or(error.clone(), |token| error.replace(token, "<token>"));
+    parsed.map_err(|error| excerpt(&hidden(error), MAX_ERROR_BYTES))
 }
 
-/// Fetches the content of sources.
-pub(crate) struct Fetcher {
-    http: HttpClient,
-    config_maps: Option<Arc<dyn ConfigMaps>>,
-}
-
-// === impl Fetcher ===
-
-impl Fetcher {
-    pub(crate) fn new(config_maps: Option<Arc<dyn ConfigMaps>>) -> Self {
-        Self { http: HttpClient::default(), config_maps }
-    }
-
-    /// Fetches a source within its time limit.
-    pub(crate) async fn fetch(&self, source: &SourceConfig) -> Fetched {
-        let mut token = None;
-        let content = timeout(source.timeout, self.fetch_kind(&source.kind, &mut token)).await;
-        Fetched { content: content.unwrap_or(Err(FetchError::Timeout(source.timeout))), token }
-    }
-
-    /// The token that is sent is left in `sent`.
-    async fn fetch_kind(&self, kind: &SourceKind, sent: &mut Option<String>) -> Result<Content, FetchError> {
-        match kind {
-            SourceKind::Prometheus(source, _) => {
-                let answer = self.get(source, sent).await?;
-                let message = |body: &[u8]| error_of(body).map(|error| format!(": {error}")).unwrap_or_default();
-                answer.body(message).map(Content::Json)
+/// The token that is sent is left in `sent`.
+async fn content(
+    kind: &SourceKind,
+    config_maps: Option<&Arc<dyn ConfigMaps>>,
+    sent: &mut Option<String>,
+) -> Result<Content, String> {
+    match kind {
+        SourceKind::Prometheus(source, _) | SourceKind::Http(source) => {
+            // Read each time: a mounted token is renewed.
+            if let Some(path) = &source.bearer_token_file {
+                *sent = Some(token(path, file(path, MAX_TOKEN).await?)?);
             }
-            SourceKind::Http(source) => self.get(source, sent).await?.typed_content(),
-            SourceKind::ConfigMap { namespace, name } => {
-                let absent = || FetchError::ConfigMap("plimsoll has no API server".to_owned());
-                let config_maps = self.config_maps.as_ref().ok_or_else(absent)?;
-                config_maps.read(namespace, name).await.map(Content::Entries).map_err(FetchError::ConfigMap)
-            }
-            SourceKind::File(path) => Ok(Content::of_path(path, read(path, MAX_BODY as u64).await?)),
+            get(source, sent.as_deref(), matches!(kind, SourceKind::Prometheus(..))).await
         }
-    }
-
-    async fn get(&self, source: &HttpSource, sent: &mut Option<String>) -> Result<http::Answer, FetchError> {
-        // Read each time: a mounted token is renewed.
-        if let Some(path) = &source.bearer_token_file {
-            *sent = Some(token(path, read(path, MAX_TOKEN).await?)?);
+        SourceKind::ConfigMap { namespace, name } => {
+            let config_maps = config_maps.ok_or("plimsoll has no API server")?;
+            let read = config_maps.read(namespace, name).await.map(Content::Entries);
+            read.map_err(|error| format!("the ConfigMap cannot be read: {error}"))
         }
-        let authorities = match &source.ca_file {
-            Some(path) => Some((path.clone(), read(path, MAX_BODY as u64).await?)),
-            None => None,
-        };
-        self.http.get(&source.url, sent.as_deref(), authorities).await
+        SourceKind::File(path) => {
+            let bytes = file(path, MAX_BODY as u64).await?.into();
+            Ok(if is_csv(path) { Content::Csv(bytes) } else { Content::Json(bytes) })
+        }
     }
 }
 
 /// Reads a file on another thread: a file system may be slow.
-async fn read(path: &Path, limit: u64) -> Result<Vec<u8>, FetchError> {
+async fn file(path: &Path, limit: u64) -> Result<Vec<u8>, String> {
     let path = path.to_owned();
-    let read = move || read_file(&path, limit).map_err(|cause| FetchError::File { path, cause });
-    tokio::task::spawn_blocking(read).await.unwrap_or(Err(FetchError::Panicked))
+    let read = move || read_file(&path, limit).map_err(|cause| format!("{} {cause}", path.display()));
+    spawn_blocking(read).await.map_err(|error| error.to_string())?
 }
 
-fn token(path: &Path, bytes: Vec<u8>) -> Result<String, FetchError> {
+fn token(path: &Path, bytes: Vec<u8>) -> Result<String, String> {
     let text = String::from_utf8(bytes).ok().map(|text| text.trim().to_owned());
     let is_fit = |text: &String| !text.is_empty() && text.bytes().all(|byte| (b'!'..=b'~').contains(&byte));
-    text.filter(is_fit).ok_or_else(|| FetchError::Token(path.to_owned()))
+    let wrong = || format!("{} has no token: expected one line of printable ASCII", path.display());
+    text.filter(is_fit).ok_or_else(wrong)
+}
+
+fn is_csv(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "csv")
+}
+
+/// A bounded GET. Redirects are not followed: elsewhere the gateway may reach more than its operator meant.
+async fn get(source: &HttpSource, token: Option<&str>, is_prometheus: bool) -> Result<Content, String> {
+    let mut connector = HttpConnector::new();
+    connector.enforce_http(false);
+    let https = HttpsConnectorBuilder::new().with_tls_config(tls(source).await?).https_or_http().enable_http1();
+    // One connection for each request, since the next one follows only after seconds.
+    let mut client = Client::builder(TokioExecutor::new());
+    let client = client.pool_max_idle_per_host(0).build(https.wrap_connector(connector));
+    let mut request = Request::get(&source.url)
+        .header(header::USER_AGENT, USER_AGENT)
+        .header(header::ACCEPT, "application/json, text/csv;q=0.9, */*;q=0.1");
+    if let Some(token) = token {
+        let mut value = HeaderValue::try_from(format!("Bearer {token}")).map_err(|error| error.to_string())?;
+        value.set_sensitive(true);
+        request = request.header(header::AUTHORIZATION, value);
+    }
+    let request = request.body(Empty::<Bytes>::new()).map_err(|error| error.to_string())?;
+    let response = client.request(request).await.map_err(|error| {
+        let why = if error.is_connect() { "the server cannot be reached" } else { "the server gave no valid answer" };
+        format!("{why}: {}", error_chain(&error))
+    })?;
+    let (head, body) = response.into_parts();
+    let body = Limited::new(body, MAX_BODY).collect().await.map_err(|error| {
+        if error.is::<LengthLimitError>() {
+            format!("the answer has more than {} MiB: expected at most that much", MAX_BODY >> 20)
+        } else {
+            format!("the answer broke off: {}", error_chain(&*error))
+        }
+    })?;
+    let body = body.to_bytes();
+    if head.status != StatusCode::OK {
+        let message = is_prometheus.then(|| parse::message_of(&body)).flatten();
+        let message = message.map(|message| format!(": {message}")).unwrap_or_default();
+        return Err(format!("the server answered with status {}{message}", head.status.as_u16()));
+    }
+    let content_type = head.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let content_type = content_type.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+    let is_csv = match content_type.to_ascii_lowercase().as_str() {
+        "text/csv" => true,
+        kind if is_prometheus || kind.ends_with("json") => false,
+        _ => is_csv(Path::new(source.url.path())),
+    };
+    Ok(if is_csv { Content::Csv(body) } else { Content::Json(body) })
+}
+
+/// The authorities that the server's certificate is checked by; none without TLS.
+async fn tls(source: &HttpSource) -> Result<ClientConfig, String> {
+    static SYSTEM: OnceLock<ClientConfig> = OnceLock::new();
+    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let builder = builder.with_safe_default_protocol_versions().map_err(|error| error.to_string())?;
+    let roots = match &source.ca_file {
+        None if source.is_https() => {
+            if let Some(system) = SYSTEM.get() {
+                return Ok(system.clone());
+            }
+            let read = spawn_blocking(|| builder.with_native_roots()).await.map_err(|error| error.to_string())?;
+            let wrong =
+                |error| format!("the certificates of the system's authorities cannot be used: {error}: name a caFile");
+            let system = read.map_err(wrong)?.with_no_client_auth();
+            return Ok(SYSTEM.get_or_init(|| system).clone());
+        }
+        None => RootCertStore::empty(),
+        Some(path) => authorities(path, &file(path, MAX_BODY as u64).await?)?,
+    };
+    Ok(builder.with_root_certificates(roots).with_no_client_auth())
+}
+
+fn authorities(path: &Path, pem: &[u8]) -> Result<RootCertStore, String> {
+    let wrong = |why: String| {
+        let path = path.display();
+        format!("{path} has no certificate that can be used: {why}: expected certificates of authorities in PEM")
+    };
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(pem) {
+        let certificate = certificate.map_err(|error| wrong(error.to_string()))?;
+        roots.add(certificate).map_err(|error| wrong(error.to_string()))?;
+    }
+    if roots.is_empty() { Err(wrong("it has none".to_owned())) } else { Ok(roots) }
 }
 
 #[cfg(test)]

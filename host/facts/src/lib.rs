@@ -7,20 +7,13 @@
 //! ```
 //!
 //! Nothing here runs on the path of a request. The last good values of a source stay until they are older than its
-//! `maxAge`; then it has none. Servers are not trusted: time, size, redirects and the number of facts are bounded.
+//! `maxAge`; then it has none. Time and size of an answer and the number of facts are bounded.
 
-mod bounds;
 mod config;
-mod error;
 mod fetch;
 mod parse;
-mod refresh;
-mod round;
 mod sources;
-mod state;
-mod url;
 
 pub use config::{ConfigError, FactsConfig};
 pub use fetch::{ConfigMapRead, ConfigMaps};
-pub use refresh::FactWatch;
-pub use sources::{LOG_TARGET, SourceStatus};
+pub use sources::{FactWatch, LOG_TARGET, SourceStatus};

@@ -1,116 +1,209 @@
 //! From the bytes of an answer to facts.
 
-mod json;
-mod parsed;
-mod prometheus;
-
-use std::{collections::BTreeMap, path::Path};
-
-use plimsoll_core::FactSource;
-
-use self::parsed::parsed_facts;
-pub(crate) use self::{parsed::ParsedFacts, prometheus::error_of};
-use crate::{
-    config::{SourceConfig, SourceKind},
-    error::FetchError,
+use std::{
+    borrow::Cow,
+    collections::BTreeMap,
+    net::{IpAddr, SocketAddr},
+    ops::RangeInclusive,
 };
+
+use bytes::Bytes;
+use plimsoll_core::{FactSource, Real, excerpt};
+use serde::{Deserialize, de::IgnoredAny};
+
+use crate::config::{SampleKey, SourceConfig, SourceKind};
+
+/// The key of a fact that is the only one of its source.
+const SINGLE: &str = "value";
+
+/// Maximum bytes of a message that is quoted from the answer.
+const MAX_MESSAGE_BYTES: usize = 300;
+
+/// Maximum digits of a number without an exponent; those of counts of bytes are fewer.
+const MAX_DIGITS: usize = 24;
+
+/// The least and the greatest step. Below and above them an `f64` has too few digits for its multiples.
+pub(crate) const STEPS: RangeInclusive<f64> = 1e-9..=1e9;
 
 /// The content of an answer, as its source wrote it.
 #[derive(Debug)]
 pub(crate) enum Content {
-    Json(Vec<u8>),
-    Csv(Vec<u8>),
+    Json(Bytes),
+    Csv(Bytes),
     Entries(BTreeMap<String, String>),
 }
 
-// === impl Content ===
+/// The facts of one answer.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ParsedFacts {
+    pub(crate) facts: FactSource,
+    /// Samples that make no fact: those that are not finite, and those without the label of their key.
+    pub(crate) left_out: u64,
+}
 
-impl Content {
-    /// The content of a file, or of a URL, with this path.
-    pub(crate) fn of_path(path: &Path, bytes: Vec<u8>) -> Self {
-        if path.extension().is_some_and(|ending| ending == "csv") { Self::Csv(bytes) } else { Self::Json(bytes) }
+/// Rounds numbers to multiples of a step, so that noise makes no new values.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Round {
+    step: f64,
+    /// The digits that its multiples have behind the point.
+    decimals: usize,
+}
+
+/// The answer of Prometheus to an instant query.
+#[derive(Deserialize)]
+struct Answer {
+    status: String,
+    #[serde(default)]
+    error: Option<String>,
+    #[serde(default)]
+    data: Option<Data>,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "resultType", content = "result", rename_all = "camelCase")]
+enum Data {
+    Vector(Vec<Sample>),
+    Scalar(Point),
+}
+
+#[derive(Deserialize)]
+struct Sample {
+    metric: BTreeMap<String, String>,
+    /// Time and value; a histogram has none.
+    #[serde(default)]
+    value: Option<Point>,
+}
+
+/// The time is that of the query, and says nothing of the age of the sample.
+#[derive(Deserialize)]
+struct Point(IgnoredAny, String);
+
+/// Reads an answer.
+pub(crate) fn parse(config: &SourceConfig, content: Content) -> Result<ParsedFacts, String> {
+    let round = config.round.as_ref();
+    let facts = match (&config.kind, content) {
+        (SourceKind::Prometheus(_, key), Content::Json(bytes) | Content::Csv(bytes)) => {
+            return prometheus(&bytes, key, round);
+        }
+        (_, Content::Json(bytes)) => {
+            let wrong = |error| format!("the text is not JSON with a value for each key: {error}");
+            let values = serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
+            FactSource::from_value(&values).map_err(wrong)?
+        }
+        (_, Content::Csv(bytes)) => {
+            let text = str::from_utf8(&bytes).map_err(|error| format!("the text is not UTF-8: {error}"))?;
+            FactSource::from_csv(text).map_err(|error| format!("line {error}"))?
+        }
+        // A line end behind a value comes from the way in which YAML was written.
+        (_, Content::Entries(entries)) => rounded(entries.iter().map(|(key, value)| (key, value.trim())), None)?,
+    };
+    let facts = match round {
+        None => facts,
+        Some(_) => rounded(facts.iter().map(|(key, value)| (key, value.text())), round)?,
+    };
+    Ok(ParsedFacts { facts, left_out: 0 })
+}
+
+/// The facts with these keys and values, rounded.
+fn rounded<'v, K: AsRef<str>>(
+    values: impl IntoIterator<Item = (K, &'v str)>,
+    round: Option<&Round>,
+) -> Result<FactSource, String> {
+    let round = |value| round.map_or(Cow::Borrowed(value), |round| round.apply(value));
+    let values = values.into_iter().map(|(key, value)| (key, round(value)));
+    FactSource::from_texts(values).map_err(|error| error.to_string())
+}
+
+/// The message of an answer with an error, if it is one of Prometheus.
+pub(crate) fn message_of(body: &[u8]) -> Option<String> {
+    let answer: Answer = serde_json::from_slice(body).ok()?;
+    Some(excerpt(&answer.error?, MAX_MESSAGE_BYTES))
+}
+
+fn prometheus(body: &[u8], key: &SampleKey, round: Option<&Round>) -> Result<ParsedFacts, String> {
+    let wrong = |why: String| format!("the answer is not that of Prometheus' query API: {why}");
+    let answer: Answer = serde_json::from_slice(body).map_err(|error| wrong(error.to_string()))?;
+    if answer.status != "success" {
+        let message = excerpt(answer.error.as_deref().unwrap_or("it does not say why"), MAX_MESSAGE_BYTES);
+        return Err(format!("Prometheus refused the query: {message}"));
+    }
+    let samples = match answer.data.ok_or_else(|| wrong("it has no `data`".to_owned()))? {
+        Data::Vector(samples) => samples,
+        Data::Scalar(point) => vec![Sample { metric: BTreeMap::new(), value: Some(point) }],
+    };
+    if *key == SampleKey::Single && samples.len() > 1 {
+        let samples = samples.len();
+        return Err(format!(
+            "the result has {samples} samples: expected one, or `node` or `key` with the label that tells them apart"
+        ));
+    }
+    if let SampleKey::Node(label) | SampleKey::Label(label) = key
+        && !samples.is_empty()
+        && !samples.iter().any(|sample| sample.metric.contains_key(&**label))
+    {
+        return Err(format!(
+            "no sample of the result has the label '{label}', which names nodes or keys: expected it on each sample"
+        ));
+    }
+    let pair = |sample: &Sample| {
+        let value = sample.value.as_ref().and_then(|Point(_, text)| number(text))?;
+        Some((key_of(sample, key)?, value))
+    };
+    let values: Vec<(String, String)> = samples.iter().filter_map(pair).collect();
+    let facts = rounded(values.iter().map(|(key, value)| (key, value.as_str())), round)?;
+    Ok(ParsedFacts { facts, left_out: (samples.len() - values.len()) as u64 })
+}
+
+/// The key of a sample; none if it lacks the label.
+fn key_of(sample: &Sample, key: &SampleKey) -> Option<String> {
+    let value = |label: &str| sample.metric.get(label).filter(|value| !value.is_empty());
+    match key {
+        SampleKey::Single => Some(SINGLE.to_owned()),
+        SampleKey::Node(label) => value(label).map(|value| without_port(value)),
+        SampleKey::Label(label) => value(label).cloned(),
     }
 }
 
-/// Reads an answer.
-pub(crate) fn parse(config: &SourceConfig, content: Content) -> Result<ParsedFacts, FetchError> {
-    let round = config.round.as_ref();
-    match (&config.kind, content) {
-        (SourceKind::Prometheus(_, key), Content::Json(bytes) | Content::Csv(bytes)) => {
-            prometheus::parse(&bytes, key, round)
-        }
-        (_, Content::Json(bytes)) => {
-            let values = json::parse(&bytes).map_err(FetchError::Json)?;
-            parsed_facts(&values, 0, round)
-        }
-        (_, Content::Csv(bytes)) => {
-            let text = str::from_utf8(&bytes).map_err(FetchError::NotUtf8)?;
-            let facts = FactSource::from_csv(text).map_err(FetchError::Csv)?;
-            if round.is_none() {
-                return Ok(ParsedFacts { facts, left_out: 0 });
-            }
-            let values = facts.iter().map(|(key, value)| (key.to_owned(), value.text().to_owned()));
-            parsed_facts(&values.collect::<Vec<_>>(), 0, round)
-        }
-        // A line end behind a value comes from the way in which YAML was written.
-        (_, Content::Entries(entries)) => {
-            let values = entries.into_iter().map(|(key, value)| (key, value.trim().to_owned()));
-            parsed_facts(&values.collect::<Vec<_>>(), 0, round)
-        }
+/// The shortest text of a number, so that equal numbers have equal texts; `1e308` has 309 digits without an exponent.
+fn number(text: &str) -> Option<String> {
+    let number = Real::parse(text)?.get();
+    let (plain, scientific) = (number.to_string(), format!("{number:e}"));
+    Some(if plain.len() > MAX_DIGITS { scientific } else { plain })
+}
+
+/// The name or address of a node in an `instance` such as `10.0.0.1:9100`, `[fd00::1]:9100` or `node-1:9100`.
+fn without_port(instance: &str) -> String {
+    let address = instance.parse::<SocketAddr>().map(|address| address.ip());
+    if let Ok(address) = address.or_else(|_| instance.parse::<IpAddr>()) {
+        return address.to_string();
+    }
+    match instance.rsplit_once(':') {
+        Some((host, port)) if port.parse::<u16>().is_ok() => host.to_owned(),
+        _ => instance.to_owned(),
+    }
+}
+
+// === impl Round ===
+
+impl Round {
+    /// Rounds to multiples of `step`; none if it is not among [`STEPS`].
+    pub(crate) fn to(step: f64) -> Option<Self> {
+        let decimals = step.to_string().split_once('.').map_or(0, |(_, decimals)| decimals.len());
+        STEPS.contains(&step).then_some(Self { step, decimals })
+    }
+
+    /// The nearest multiple, if the text is a number; else the text.
+    fn apply<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let multiple = Real::parse(text).and_then(|number| Real::new((number.get() / self.step).round() * self.step));
+        let Some(multiple) = multiple else { return Cow::Borrowed(text) };
+        // Digits behind those of the step come from the arithmetic: 3 * 0.05 is 0.15000000000000002.
+        let shown = format!("{:.*}", self.decimals, multiple.get());
+        Cow::Owned(match self.decimals {
+            0 => shown,
+            _ => shown.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        })
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-    use crate::round::Round;
-
-    fn config(round: Option<f64>) -> SourceConfig {
-        SourceConfig {
-            name: "a".into(),
-            kind: SourceKind::File("a.csv".into()),
-            every: Duration::ZERO,
-            timeout: Duration::ZERO,
-            max_age: Duration::ZERO,
-            round: round.and_then(Round::to),
-        }
-    }
-
-    fn values(round: Option<f64>, content: Content) -> Result<Vec<(String, String)>, String> {
-        let parsed = parse(&config(round), content).map_err(|error| error.to_string())?;
-        let mut values: Vec<_> =
-            parsed.facts.iter().map(|(key, value)| (key.to_owned(), value.text().to_owned())).collect();
-        values.sort();
-        Ok(values)
-    }
-
-    fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
-        pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
-    }
-
-    #[test]
-    fn each_form_has_keys_and_values_and_numbers_are_rounded() {
-        let json = || Content::Json(br#"{"a": 0.12, "b": "x"}"#.to_vec());
-        assert_eq!(values(None, json()), Ok(pairs(&[("a", "0.12"), ("b", "x")])));
-        assert_eq!(values(Some(0.05), json()), Ok(pairs(&[("a", "0.1"), ("b", "x")])));
-        let csv = || Content::Csv(b"a,0.12\nb,x\n".to_vec());
-        assert_eq!(values(None, csv()), Ok(pairs(&[("a", "0.12"), ("b", "x")])));
-        assert_eq!(values(Some(0.05), csv()), Ok(pairs(&[("a", "0.1"), ("b", "x")])));
-        let entries = BTreeMap::from([("a".to_owned(), "0.12\n".to_owned()), ("b".to_owned(), "x".to_owned())]);
-        assert_eq!(values(Some(0.05), Content::Entries(entries)), Ok(pairs(&[("a", "0.1"), ("b", "x")])));
-    }
-
-    #[test]
-    fn a_file_that_is_not_utf_8_is_refused_as_such() {
-        let error = values(None, Content::Csv(b"a,\xff\n".to_vec())).unwrap_err();
-        assert_eq!(error, "the text is not UTF-8: invalid utf-8 sequence of 1 bytes from index 2");
-    }
-
-    #[test]
-    fn the_line_of_a_bad_file_is_named() {
-        let error = values(None, Content::Csv(b"a,1\nb\n".to_vec())).unwrap_err();
-        assert_eq!(error, "line 2: found 'b': expected a key, a comma and a value");
-    }
-}
+mod tests;

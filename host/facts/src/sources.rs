@@ -1,43 +1,63 @@
-//! All sources with their states; a change of one publishes the facts of all.
+//! All sources with their states, and a task for each that fetches it; a change of one publishes the facts of all.
 
 use std::{
+    future::pending,
+    pin::pin,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use parking_lot::Mutex;
-use plimsoll_core::{Facts, MAX_TOTAL_FACT_BYTES, MAX_TOTAL_FACTS};
+use plimsoll_core::{FactSource, Facts, MAX_TOTAL_FACT_BYTES, MAX_TOTAL_FACTS};
+use tokio::{
+    task::{JoinSet, block_in_place},
+    time::sleep_until,
+};
 use tracing::{debug, info, warn};
 
 use crate::{
     config::{FactsConfig, SourceConfig},
-    error::FetchError,
+    fetch::{self, ConfigMaps},
     parse::ParsedFacts,
-    state::{FetchEffect, SourceState},
 };
 
 /// The target of log lines about sources and their file, which two crates write.
 pub const LOG_TARGET: &str = "plimsoll::facts";
 
-/// Takes all facts after each change.
-pub(crate) type Publish = dyn Fn(&Facts) + Send + Sync;
+/// The first pause after a failure; it doubles from failure to failure, up to the interval of the source.
+const FIRST_RETRY: Duration = Duration::from_secs(1);
 
-/// All sources.
-pub(crate) struct SourceTable {
-    configs: Vec<SourceConfig>,
-    /// In the same order.
-    states: Mutex<Vec<SourceState>>,
-    publish: Arc<Publish>,
-    /// Held while facts are published, so that they come into force in the order in which they were made.
-    publishing: Mutex<Publishing>,
+/// Keeps facts up to date until it is dropped.
+pub struct FactWatch {
+    table: Arc<SourceTable>,
+    config_maps: Option<Arc<dyn ConfigMaps>>,
+    // Dropping it ends the tasks.
+    tasks: Mutex<JoinSet<()>>,
 }
 
-/// Whether these sources may publish facts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Publishing {
-    Allowed,
-    /// Other sources were declared since: a fetch that ends late must not replace their facts.
-    Superseded,
+/// All sources. Its lock is held while facts are published, so that they come into force in the order in which they
+/// were made.
+struct SourceTable {
+    sources: Mutex<Vec<Source>>,
+    publish: Box<dyn Fn(&Facts) + Send + Sync>,
+}
+
+/// A source: the values that were read, their age, and the errors since.
+struct Source {
+    config: Arc<SourceConfig>,
+    /// When a source with this name was declared first.
+    declared_at: Instant,
+    /// None: nothing was read yet, or it was too long ago.
+    values: Option<Arc<FactSource>>,
+    /// When the last good fetch began: its values are not newer than that.
+    read_at: Option<Instant>,
+    left_out: u64,
+    good: u64,
+    failed: u64,
+    /// Failures since the last good fetch.
+    failures_in_a_row: u32,
+    /// The error of the last fetch, if it failed.
+    error: Option<String>,
 }
 
 /// The state of a source, for operators.
@@ -61,8 +81,6 @@ pub struct SourceStatus {
     pub is_absent: bool,
     /// The number of its facts in force.
     pub values: usize,
-    /// Bytes of their keys and values.
-    pub bytes: usize,
     /// Samples of its last good answer that made no fact.
     pub left_out: u64,
     /// Good fetches.
@@ -73,230 +91,238 @@ pub struct SourceStatus {
     pub error: Option<String>,
 }
 
+// === impl FactWatch ===
+
+impl FactWatch {
+    /// Begins to fetch every source, and calls `publish` with all facts after each change. Must be called within a tokio
+    /// runtime with several threads.
+    pub fn start(
+        config: &FactsConfig,
+        config_maps: Option<Arc<dyn ConfigMaps>>,
+        publish: impl Fn(&Facts) + Send + Sync + 'static,
+    ) -> Self {
+        let table = SourceTable { sources: Mutex::default(), publish: Box::new(publish) };
+        table.declare(config);
+        let watch = Self { table: Arc::new(table), config_maps, tasks: Mutex::default() };
+        watch.spawn(config);
+        watch
+    }
+
+    /// Fetches these sources from now on; whether they differ from those before. A source whose name was there before
+    /// keeps its values until it is read, or they are too old. Must be called within a tokio runtime.
+    pub fn replace(&self, config: &FactsConfig) -> bool {
+        let is_changed = self.table.declare(config);
+        if is_changed {
+            self.spawn(config);
+        }
+        is_changed
+    }
+
+    /// Whether a source has this name.
+    pub fn has(&self, source: &str) -> bool {
+        self.table.sources.lock().iter().any(|own| *own.config.name == *source)
+    }
+
+    /// The state of every source, by name.
+    pub fn statuses(&self) -> Vec<SourceStatus> {
+        let now = Instant::now();
+        self.table.sources.lock().iter().map(|source| source.status(now)).collect()
+    }
+
+    /// Replaces the tasks of the sources before.
+    fn spawn(&self, config: &FactsConfig) {
+        let mut tasks = JoinSet::new();
+        for source in &config.sources {
+            tasks.spawn(follow(Arc::clone(&self.table), self.config_maps.clone(), Arc::clone(source)));
+        }
+        *self.tasks.lock() = tasks;
+    }
+}
+
+/// Fetches a source again and again.
+async fn follow(table: Arc<SourceTable>, config_maps: Option<Arc<dyn ConfigMaps>>, config: Arc<SourceConfig>) {
+    loop {
+        let began = Instant::now();
+        let fetch = async {
+            let outcome = fetch::read(&config, config_maps.as_ref()).await;
+            // A change of the facts of every node takes too long for an async thread.
+            block_in_place(|| table.fetched(&config, began, outcome))
+        };
+        let pause = table.while_expiring(&config, fetch).await;
+        table.while_expiring(&config, sleep_until((began + pause).into())).await;
+    }
+}
+
 // === impl SourceTable ===
 
 impl SourceTable {
-    pub(crate) fn new(config: FactsConfig, publish: Arc<Publish>) -> Self {
-        let states = config.sources.iter().map(|source| SourceState::new(source.max_age)).collect();
-        let (states, publishing) = (Mutex::new(states), Mutex::new(Publishing::Allowed));
-        Self { configs: config.sources, states, publish, publishing }
-    }
-
-    /// The sources of a newer facts file. A source begins with the values and counts of the one with its name; these
-    /// sources publish nothing any more.
-    pub(crate) fn successor(&self, config: FactsConfig) -> Self {
-        *self.publishing.lock() = Publishing::Superseded;
-        let states = self.states.lock();
-        let state = |source: &SourceConfig| {
-            let before = self.configs.iter().zip(states.iter()).find(|(before, _)| before.name == source.name);
-            before.map_or_else(|| SourceState::new(source.max_age), |(_, state)| state.declared_again(source.max_age))
-        };
-        let (states, publishing) = (config.sources.iter().map(state).collect(), Mutex::new(Publishing::Allowed));
-        let (states, publish) = (Mutex::new(states), Arc::clone(&self.publish));
-        Self { configs: config.sources, states, publish, publishing }
-    }
-
-    pub(crate) fn configs(&self) -> &[SourceConfig] {
-        &self.configs
-    }
-
-    /// Applies the outcome of a fetch that started at `began`, unless other sources were declared since.
-    pub(crate) fn fetched(&self, at: usize, began: Instant, outcome: Result<ParsedFacts, String>) {
-        if *self.publishing.lock() == Publishing::Superseded {
-            return;
+    /// Puts these sources in the place of those before, and publishes their facts; whether they differ. A fetch of a
+    /// source before, which ends later, changes nothing.
+    fn declare(&self, config: &FactsConfig) -> bool {
+        let mut sources = self.sources.lock();
+        let is_same = |(own, new): (&Source, &Arc<SourceConfig>)| own.config == *new;
+        if sources.len() == config.sources.len() && sources.iter().zip(&config.sources).all(is_same) {
+            return false;
         }
-        let SourceConfig { name, kind, .. } = &self.configs[at];
-        let (outcome, effect, has_values) = {
-            let mut states = self.states.lock();
-            let outcome = outcome.and_then(|facts| check_total(&states, at, facts).map_err(|error| error.to_string()));
-            let (outcome, effect) = match outcome {
-                Ok(parsed) => (Ok(parsed.facts.len()), states[at].succeeded(began, parsed)),
-                Err(error) => (Err(error.clone()), states[at].failed(error)),
-            };
-            (outcome, effect, states[at].values.is_some())
-        };
-        let FetchEffect { values_changed, health_changed } = effect;
+        let mut before = std::mem::take(&mut *sources);
+        *sources = config.sources.iter().map(|config| Source::declared(config, &mut before)).collect();
+        if !before.is_empty() || sources.iter().any(|source| source.values.is_some()) {
+            self.publish(&sources);
+        }
+        true
+    }
+
+    /// Applies the outcome of a fetch that started at `began`; returns the pause from then to the next fetch.
+    fn fetched(&self, config: &Arc<SourceConfig>, began: Instant, outcome: Result<ParsedFacts, String>) -> Duration {
+        let mut sources = self.sources.lock();
+        let Some(at) = position(&sources, config) else { return config.every };
+        let outcome = outcome.and_then(|parsed| check_total(&sources, at, parsed));
+        let source = &mut sources[at];
+        let name = &*config.name;
         match outcome {
-            Ok(values) if health_changed => {
-                info!(target: LOG_TARGET, source = &**name, values, "the source of facts can be read again");
-            }
-            Ok(values) => {
-                debug!(target: LOG_TARGET, source = &**name, values, values_changed, "the source of facts was read");
-            }
-            Err(error) if health_changed => {
-                let (place, kept) = (kind.place(), if has_values { "; its values stay until maxAge" } else { "" });
-                warn!(target: LOG_TARGET, source = &**name, place, error, "the source of facts cannot be read{kept}");
+            Ok(ParsedFacts { facts, left_out }) => {
+                let is_recovered = source.error.take().is_some() || source.has_expired();
+                let is_changed = source.values.as_deref() != Some(&facts);
+                let values = facts.len();
+                if is_changed {
+                    source.values = Some(Arc::new(facts));
+                }
+                (source.read_at, source.left_out, source.failures_in_a_row) = (Some(began), left_out, 0);
+                source.good += 1;
+                if is_recovered {
+                    info!(target: LOG_TARGET, source = name, values, "the source of facts can be read again");
+                } else {
+                    debug!(target: LOG_TARGET, source = name, values, is_changed, "the source of facts was read");
+                }
+                if is_changed {
+                    self.publish(&sources);
+                }
+                config.every
             }
             Err(error) => {
-                debug!(target: LOG_TARGET, source = &**name, error, "the source of facts still cannot be read");
+                source.failed += 1;
+                source.failures_in_a_row = source.failures_in_a_row.saturating_add(1);
+                let kept = if source.values.is_some() { "; its values stay until maxAge" } else { "" };
+                if source.error.replace(error.clone()).is_none() {
+                    let place = config.kind.place();
+                    warn!(target: LOG_TARGET, source = name, place, error, "the source of facts cannot be read{kept}");
+                } else {
+                    debug!(target: LOG_TARGET, source = name, error, "the source of facts still cannot be read");
+                }
+                let doublings = (source.failures_in_a_row - 1).min(16);
+                config.every.min(FIRST_RETRY.saturating_mul(1 << doublings))
             }
         }
-        if values_changed {
-            self.publish();
+    }
+
+    /// Waits for a future. Values that become too old meanwhile are dropped.
+    async fn while_expiring<T>(&self, config: &Arc<SourceConfig>, future: impl Future<Output = T>) -> T {
+        let mut future = pin!(future);
+        loop {
+            let expiry = self.expiry(config);
+            let expired = async {
+                match expiry {
+                    Some(expiry) => sleep_until(expiry.into()).await,
+                    None => pending().await,
+                }
+            };
+            tokio::select! {
+                result = &mut future => return result,
+                () = expired => block_in_place(|| self.expire(config, Instant::now())),
+            }
         }
     }
 
     /// When the values of a source are too old.
-    pub(crate) fn expiry(&self, at: usize) -> Option<Instant> {
-        self.states.lock()[at].expiry()
+    fn expiry(&self, config: &Arc<SourceConfig>) -> Option<Instant> {
+        let sources = self.sources.lock();
+        let source = &sources[position(&sources, config)?];
+        source.values.as_ref().and(source.read_at).map(|read_at| read_at + config.max_age)
     }
 
     /// Drops the values of a source if they are too old now.
-    pub(crate) fn expire(&self, at: usize, now: Instant) {
-        if self.states.lock()[at].expire(now) {
-            let SourceConfig { name, max_age, .. } = &self.configs[at];
-            warn!(target: LOG_TARGET, source = &**name, ?max_age, "the facts of the source are older than its maxAge: they are absent now");
-            self.publish();
-        }
-    }
-
-    /// The pause from the start of the last fetch of a source to that of the next.
-    pub(crate) fn pause(&self, at: usize) -> Duration {
-        self.states.lock()[at].pause(self.configs[at].every)
-    }
-
-    pub(crate) fn statuses(&self) -> Vec<SourceStatus> {
-        let (states, now) = (self.states.lock(), Instant::now());
-        let describe = |(source, state): (&SourceConfig, &SourceState)| SourceStatus {
-            name: Arc::clone(&source.name),
-            kind: source.kind.as_str(),
-            place: source.kind.place(),
-            every: source.every,
-            max_age: source.max_age,
-            age: state.read_at.map(|read_at| now.saturating_duration_since(read_at)),
-            declared_for: now.saturating_duration_since(state.declared_at),
-            is_absent: state.values.is_none(),
-            values: state.values.as_ref().map_or(0, |values| values.len()),
-            bytes: state.values.as_ref().map_or(0, |values| values.bytes()),
-            left_out: state.left_out,
-            good: state.good,
-            failed: state.failed,
-            error: state.error.clone(),
-        };
-        self.configs.iter().zip(states.iter()).map(describe).collect()
-    }
-
-    /// Puts the facts of all sources in force as they are now.
-    pub(crate) fn publish(&self) {
-        let publishing = self.publishing.lock();
-        if *publishing == Publishing::Superseded {
+    fn expire(&self, config: &Arc<SourceConfig>, now: Instant) {
+        if self.expiry(config).is_none_or(|expiry| now < expiry) {
             return;
         }
-        let facts: Facts = {
-            let states = self.states.lock();
-            let values = self.configs.iter().zip(states.iter());
-            values.filter_map(|(source, state)| Some((Arc::clone(&source.name), state.values.clone()?))).collect()
-        };
-        (self.publish)(&facts);
+        let mut sources = self.sources.lock();
+        let Some(at) = position(&sources, config) else { return };
+        sources[at].values = None;
+        warn!(target: LOG_TARGET, source = &*config.name, max_age = ?config.max_age, "the facts of the source are older than its maxAge: they are absent now");
+        self.publish(&sources);
     }
+
+    fn publish(&self, sources: &[Source]) {
+        let facts = sources.iter().filter_map(|source| Some((Arc::clone(&source.config.name), source.values.clone()?)));
+        (self.publish)(&facts.collect());
+    }
+}
+
+/// The index of a source, unless others were declared since.
+fn position(sources: &[Source], config: &Arc<SourceConfig>) -> Option<usize> {
+    sources.iter().position(|source| Arc::ptr_eq(&source.config, config))
 }
 
 /// Returns the parsed facts if the total of all sources stays within its limits.
-fn check_total(states: &[SourceState], at: usize, parsed: ParsedFacts) -> Result<ParsedFacts, FetchError> {
-    let others =
-        states.iter().enumerate().filter(|(other, _)| *other != at).filter_map(|(_, state)| state.values.as_ref());
-    let (facts, bytes) = others.fold((parsed.facts.len(), parsed.facts.bytes()), |(facts, bytes), values| {
-        (facts + values.len(), bytes + values.bytes())
-    });
-    if facts > MAX_TOTAL_FACTS || bytes > MAX_TOTAL_FACT_BYTES { Err(FetchError::Total) } else { Ok(parsed) }
+fn check_total(sources: &[Source], at: usize, parsed: ParsedFacts) -> Result<ParsedFacts, String> {
+    let others = sources.iter().enumerate().filter(|(other, _)| *other != at);
+    let all = others.filter_map(|(_, source)| source.values.as_deref()).chain([&parsed.facts]);
+    let (facts, bytes) = all.fold((0, 0), |(facts, bytes), values| (facts + values.len(), bytes + values.bytes()));
+    if facts > MAX_TOTAL_FACTS || bytes > MAX_TOTAL_FACT_BYTES {
+        return Err(format!(
+            "with these values all sources would have more than {MAX_TOTAL_FACTS} facts, or more than {} MiB: expected at most that much",
+            MAX_TOTAL_FACT_BYTES >> 20
+        ));
+    }
+    Ok(parsed)
+}
+
+// === impl Source ===
+
+impl Source {
+    /// A source with the values and counts of the one that had its name before.
+    fn declared(config: &Arc<SourceConfig>, before: &mut Vec<Self>) -> Self {
+        let config = Arc::clone(config);
+        match before.iter().position(|source| source.config.name == config.name) {
+            Some(at) => Self { config, failures_in_a_row: 0, ..before.swap_remove(at) },
+            None => Self {
+                config,
+                declared_at: Instant::now(),
+                values: None,
+                read_at: None,
+                left_out: 0,
+                good: 0,
+                failed: 0,
+                failures_in_a_row: 0,
+                error: None,
+            },
+        }
+    }
+
+    /// Whether it had values that were too old.
+    fn has_expired(&self) -> bool {
+        self.values.is_none() && self.read_at.is_some()
+    }
+
+    fn status(&self, now: Instant) -> SourceStatus {
+        let config = &self.config;
+        SourceStatus {
+            name: Arc::clone(&config.name),
+            kind: config.kind.as_str(),
+            place: config.kind.place(),
+            every: config.every,
+            max_age: config.max_age,
+            age: self.read_at.map(|read_at| now.saturating_duration_since(read_at)),
+            declared_for: now.saturating_duration_since(self.declared_at),
+            is_absent: self.values.is_none(),
+            values: self.values.as_ref().map_or(0, |values| values.len()),
+            left_out: self.left_out,
+            good: self.good,
+            failed: self.failed,
+            error: self.error.clone(),
+        }
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::{fmt::Write as _, path::Path};
-
-    use plimsoll_core::{FactSource, MAX_FACTS};
-
-    use super::*;
-
-    /// This many sources, and the facts that they have published.
-    fn sources(count: usize) -> (SourceTable, Arc<Mutex<Vec<Facts>>>) {
-        let mut text = String::new();
-        for at in 0..count {
-            writeln!(text, "s{at}: {{file: {{path: a.csv}}, maxAge: 1m}}").unwrap();
-        }
-        let published = Arc::<Mutex<Vec<Facts>>>::default();
-        let own = Arc::clone(&published);
-        (SourceTable::new(config(&text), Arc::new(move |facts: &Facts| own.lock().push(facts.clone()))), published)
-    }
-
-    fn config(text: &str) -> FactsConfig {
-        FactsConfig::from_text(Path::new("facts.yaml"), text.as_bytes()).unwrap()
-    }
-
-    fn parsed_facts(facts: usize, value: &str) -> ParsedFacts {
-        let facts = FactSource::from_texts((0..facts).map(|key| (key.to_string(), value))).unwrap();
-        ParsedFacts { facts, left_out: 0 }
-    }
-
-    fn value(facts: &Facts, source: &str) -> Option<String> {
-        Some(facts.source(source)?.by_key("0")?.text().to_owned())
-    }
-
-    #[test]
-    fn only_a_change_is_published_and_with_it_all_sources() {
-        let ((sources, published), now) = (sources(2), Instant::now());
-        sources.fetched(0, now, Ok(parsed_facts(1, "a")));
-        sources.fetched(0, now, Ok(parsed_facts(1, "a")));
-        sources.fetched(1, now, Ok(parsed_facts(1, "b")));
-        sources.fetched(0, now, Err(FetchError::TooLarge.to_string()));
-        let all = published.lock();
-        assert_eq!(all.len(), 2);
-        assert_eq!((value(&all[0], "s0"), value(&all[0], "s1")), (Some("a".to_owned()), None));
-        assert_eq!((value(&all[1], "s0"), value(&all[1], "s1")), (Some("a".to_owned()), Some("b".to_owned())));
-        let statuses = sources.statuses();
-        assert_eq!((statuses[0].good, statuses[0].failed, statuses[0].is_absent), (2, 1, false));
-        assert_eq!(statuses[0].error.as_deref(), Some("the answer has more than 4 MiB: expected at most that much"));
-    }
-
-    #[test]
-    fn a_source_that_is_too_old_is_published_as_absent() {
-        let ((sources, published), now) = (sources(1), Instant::now());
-        sources.fetched(0, now, Ok(parsed_facts(1, "a")));
-        let expiry = sources.expiry(0).unwrap();
-        sources.expire(0, now + Duration::from_millis(59_999));
-        assert_eq!(published.lock().len(), 1);
-        sources.expire(0, expiry);
-        assert_eq!((published.lock().len(), sources.expiry(0)), (2, None));
-        assert!(published.lock()[1].source("s0").is_none());
-        let status = &sources.statuses()[0];
-        assert!(status.is_absent && status.values == 0 && status.age.is_some(), "{status:?}");
-    }
-
-    #[test]
-    fn a_source_that_is_declared_again_keeps_its_values_until_they_are_too_old() {
-        let ((sources, published), now) = (sources(2), Instant::now());
-        sources.fetched(0, now, Ok(parsed_facts(1, "a")));
-        sources.fetched(1, now, Ok(parsed_facts(1, "b")));
-        let next = sources.successor(config("s1: {file: {path: b.csv}, maxAge: 5m}\ns2: {file: {path: c.csv}}\n"));
-        next.publish();
-        let last = || published.lock().last().cloned().unwrap();
-        assert_eq!((value(&last(), "s0"), value(&last(), "s1")), (None, Some("b".to_owned())));
-        assert_eq!(next.expiry(0), Some(now + Duration::from_mins(5)));
-        assert_eq!(next.statuses().iter().map(|status| status.good).collect::<Vec<_>>(), [1, 0]);
-        // A fetch of the sources before, which ends late, replaces nothing.
-        sources.fetched(1, now, Ok(parsed_facts(1, "late")));
-        sources.fetched(0, now, Ok(parsed_facts(1, "late")));
-        assert_eq!(published.lock().len(), 3);
-        assert_eq!(sources.statuses()[0].good, 1);
-        next.fetched(1, now, Ok(parsed_facts(1, "c")));
-        assert_eq!((value(&last(), "s1"), value(&last(), "s2")), (Some("b".to_owned()), Some("c".to_owned())));
-    }
-
-    #[test]
-    fn all_sources_together_are_bounded() {
-        let count = MAX_TOTAL_FACTS / MAX_FACTS;
-        let ((sources, _), now) = (sources(count + 1), Instant::now());
-        for at in 0..count {
-            sources.fetched(at, now, Ok(parsed_facts(MAX_FACTS, "1")));
-        }
-        sources.fetched(count, now, Ok(parsed_facts(1, "1")));
-        assert!(
-            sources.statuses()[count].error.as_deref().is_some_and(|error| error.contains("more than 500000 facts"))
-        );
-        // A source that replaces its facts counts once.
-        sources.fetched(0, now, Ok(parsed_facts(MAX_FACTS - 1, "2")));
-        sources.fetched(count, now, Ok(parsed_facts(1, "1")));
-        assert_eq!(sources.statuses()[count].error, None);
-    }
-}
+mod tests;

@@ -13,9 +13,7 @@ use tracing::info;
 use crate::{
     args::{BindClientArgs, LimitArgs, ServeArgs},
     cluster::ClusterSource,
-    descriptors, engine,
-    facts::FactsFile,
-    logging,
+    descriptors, engine, logging,
     runtimes::Runtimes,
     server::{Server, ServerConfig},
 };
@@ -64,7 +62,6 @@ fn stopped_early(signal: &str) -> ExitCode {
 pub(crate) fn config(args: ServeArgs) -> Result<ServerConfig> {
     let ServeArgs { directory, view, facts, listeners, tls, clients, lease, limits, decision_cache, engine, log: _ } =
         args;
-    let facts = facts.facts.map(|file| FactsFile::read(file, &directory.policies)).transpose()?;
     // clap requires both or neither.
     let pair = tls.tls_cert.zip(tls.tls_key);
     Ok(ServerConfig {
@@ -80,7 +77,7 @@ pub(crate) fn config(args: ServeArgs) -> Result<ServerConfig> {
         loader: engine::loader(&engine)?,
         cluster: ClusterSource::resolve(view.snapshot, view.kubeconfig, view.context, ApiServer::is_in_cluster()),
         max_staleness: view.max_staleness,
-        facts,
+        facts: facts.facts,
         listen: listeners.listen,
         admin: listeners.admin,
         probes: listeners.probes,

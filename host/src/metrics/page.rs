@@ -11,8 +11,6 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-use crate::facts::Reloads;
-
 /// One label of a series.
 type OneLabel = [(&'static str, String); 1];
 
@@ -119,7 +117,7 @@ impl Page {
     }
 
     /// The sources of `--facts`, and their file.
-    pub(crate) fn facts(&mut self, sources: &[SourceStatus], file: &Reloads) {
+    pub(crate) fn facts(&mut self, sources: &[SourceStatus], is_file_refused: bool) {
         let ages = sources.iter().map(|status| (&*status.name, status.age.unwrap_or(status.declared_for)));
         let help = "Age of the last values that were read, or the time since it was declared if there were none";
         self.seconds("facts_age", help, "source", ages);
@@ -131,6 +129,6 @@ impl Page {
         let failures = sources.iter().map(|status| (&*status.name, status.failed));
         self.counters("facts_failures", "Fetches that failed", "source", failures);
         let help = "1 while the facts file cannot be used and the previous sources stay in force";
-        self.gauge("facts_file_refused", help, usize::from(file.error.is_some()));
+        self.gauge("facts_file_refused", help, usize::from(is_file_refused));
     }
 }

@@ -1,22 +1,21 @@
-//! Resolves a raw facts file: checks values and fills in defaults.
+//! The facts file as serde reads it, and its checks.
 
 use std::{
+    collections::BTreeMap,
+    ops::RangeInclusive,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
+use http::Uri;
 use plimsoll_core::{check_source_name, quotable};
 use plimsoll_yaml::{FieldError, position};
+use serde::Deserialize;
 use serde_saphyr::Spanned;
 
-use super::{
-    raw::{RawConfigMap, RawFile, RawFileSource, RawHttp, RawPrometheus, RawSource},
-    source::{HttpSource, SampleKey, SourceConfig, SourceKind},
-};
-use crate::{
-    round::{Round, STEPS},
-    url::HttpUrl,
-};
+use super::{HttpSource, SampleKey, SourceConfig, SourceKind};
+use crate::parse::{Round, STEPS};
 
 /// Maximum sources; each has a task.
 const MAX_SOURCES: usize = 64;
@@ -25,8 +24,7 @@ const MAX_SOURCES: usize = 64;
 const MAX_QUERY_BYTES: usize = 4 << 10;
 
 const EVERY: Duration = Duration::from_secs(30);
-const MIN_EVERY: Duration = Duration::from_secs(1);
-const MAX_EVERY: Duration = Duration::from_hours(24);
+const EVERY_BOUNDS: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_hours(24);
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 const MIN_TIMEOUT: Duration = Duration::from_millis(100);
@@ -39,180 +37,231 @@ const MAX_AGE_INTERVALS: u32 = 5;
 const MIN_AGE_INTERVALS: u32 = 2;
 const MAX_MAX_AGE: Duration = Duration::from_hours(30 * 24);
 
-/// The kinds, as an error lists them.
-const KINDS: &str = "prometheus, http, configMap and file";
+type Text = Spanned<String>;
 
-type OptionalText = Option<Spanned<String>>;
+/// Sources by name.
+pub(super) type RawFile = BTreeMap<String, Spanned<RawSource>>;
 
-/// The part of a source that its kind decides.
-struct Kind {
-    source: SourceKind,
-    every: OptionalText,
-    timeout: OptionalText,
+/// One source: one of the kinds, and its bounds.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct RawSource {
+    prometheus: Option<RawPrometheus>,
+    http: Option<RawHttp>,
+    config_map: Option<RawConfigMap>,
+    file: Option<RawFileSource>,
+    max_age: Option<Text>,
+    round: Option<Spanned<f64>>,
 }
 
-/// The errors about one field name it with these parts.
-struct Field<'f> {
-    source: &'f str,
-    /// None for a field outside of the part that the kind decides.
-    kind: Option<&'static str>,
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct RawPrometheus {
+    url: Text,
+    query: Text,
+    /// The label with a node's name or address.
+    node: Option<Text>,
+    /// The label with the key of a fact.
+    key: Option<Text>,
+    every: Option<Text>,
+    timeout: Option<Text>,
+    bearer_token_file: Option<Text>,
+    ca_file: Option<Text>,
 }
 
-pub(super) fn resolve(file: RawFile, directory: &Path) -> Result<Vec<SourceConfig>, FieldError> {
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct RawHttp {
+    url: Text,
+    every: Option<Text>,
+    timeout: Option<Text>,
+    bearer_token_file: Option<Text>,
+    ca_file: Option<Text>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct RawConfigMap {
+    namespace: Text,
+    name: Text,
+    every: Option<Text>,
+    timeout: Option<Text>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct RawFileSource {
+    path: Text,
+    every: Option<Text>,
+}
+
+/// The place of the fields of a source or of its kind, such as `load.prometheus`.
+struct Fields<'d> {
+    path: String,
+    directory: &'d Path,
+}
+
+pub(super) fn resolve(file: RawFile, directory: &Path) -> Result<Vec<Arc<SourceConfig>>, FieldError> {
     if file.len() > MAX_SOURCES {
         return Err(FieldError::of_file(&format!("{} sources: expected at most {MAX_SOURCES}", file.len())));
     }
-    let sources = file.into_iter().map(|(name, source)| resolve_source(&name, source, directory));
-    sources.collect()
+    file.into_iter().map(|(name, raw)| resolve_source(&name, raw, directory).map(Arc::new)).collect()
 }
 
 fn resolve_source(name: &str, raw: Spanned<RawSource>, directory: &Path) -> Result<SourceConfig, FieldError> {
     let position = position(raw.referenced);
-    let wrong_name =
-        |expected: &str| FieldError { position, field: quotable(name).into_owned(), text: expected.to_owned() };
-    check_source_name(name).map_err(wrong_name)?;
+    let error = |text: &str| FieldError { position, field: quotable(name).into_owned(), text: text.to_owned() };
+    check_source_name(name).map_err(error)?;
     let RawSource { prometheus, http, config_map, file, max_age, round } = raw.value;
-    let field = |kind| Field { source: name, kind };
-    let kinds = [
-        prometheus.map(|raw| resolve_prometheus(raw, &field(Some("prometheus")), directory)),
-        http.map(|raw| resolve_http(raw, &field(Some("http")), directory)),
-        config_map.map(|raw| resolve_config_map(raw, &field(Some("configMap")))),
-        file.map(|raw| resolve_file(raw, &field(Some("file")), directory)),
-    ];
-    let mut kinds = kinds.into_iter().flatten();
-    let (Some(kind), None) = (kinds.next(), kinds.next()) else {
-        let text = format!("expected exactly one of the keys {KINDS}");
-        return Err(FieldError { position, field: name.to_owned(), text });
+    let of_kind = |kind: &str| Fields { path: format!("{name}.{kind}"), directory };
+    let (fields, kind, every, timeout) = match (prometheus, http, config_map, file) {
+        (Some(mut raw), None, None, None) => {
+            let (fields, every, timeout) = (of_kind("prometheus"), raw.every.take(), raw.timeout.take());
+            let kind = fields.prometheus(raw)?;
+            (fields, kind, every, timeout)
+        }
+        (None, Some(raw), None, None) => {
+            let fields = of_kind("http");
+            let source = fields.http_source(&raw.url, fields.url(&raw.url)?, raw.bearer_token_file, raw.ca_file)?;
+            (fields, SourceKind::Http(source), raw.every, raw.timeout)
+        }
+        (None, None, Some(RawConfigMap { namespace, name, every, timeout }), None) => {
+            let fields = of_kind("configMap");
+            let namespace = fields.object_name("namespace", namespace)?;
+            let name = fields.object_name("name", name)?;
+            (fields, SourceKind::ConfigMap { namespace, name }, every, timeout)
+        }
+        (None, None, None, Some(RawFileSource { path, every })) => {
+            let fields = of_kind("file");
+            let ending = Path::new(&path.value).extension().unwrap_or_default();
+            if ending != "csv" && ending != "json" {
+                return Err(fields.wrong("path", &path, "expected the path of a .csv or .json file"));
+            }
+            (fields, SourceKind::File(directory.join(&path.value)), every, None)
+        }
+        _ => return Err(error("expected exactly one of the keys prometheus, http, configMap and file")),
     };
-    let Kind { source: kind, every, timeout } = kind?;
-    let inner = field(Some(kind.as_str()));
-    let every = inner.duration("every", every, EVERY, MIN_EVERY..=MAX_EVERY, "")?;
-    let (least, default) = (every * MIN_AGE_INTERVALS, every * MAX_AGE_INTERVALS);
-    let outer = field(None);
-    let max_age = outer.duration("maxAge", max_age, default, least..=MAX_MAX_AGE, " (at least twice every)")?;
+    let own = Fields { path: name.to_owned(), directory };
+    let every = fields.duration("every", every, EVERY, EVERY_BOUNDS, "")?;
+    let ages = every * MIN_AGE_INTERVALS..=MAX_MAX_AGE;
+    let max_age = own.duration("maxAge", max_age, every * MAX_AGE_INTERVALS, ages, " (at least twice every)")?;
     // The next fetch must end before the values of this one expire.
     let most = MAX_TIMEOUT.min(max_age.saturating_sub(every));
-    let timeout =
-        inner.duration("timeout", timeout, TIMEOUT.min(most), MIN_TIMEOUT..=most, " (at most maxAge less every)")?;
-    let round = round.map(|step| resolve_round(&step, &outer)).transpose()?;
-    Ok(SourceConfig { name: name.into(), kind, every, timeout, max_age, round })
+    let why = " (at most maxAge less every)";
+    let timeout = fields.duration("timeout", timeout, TIMEOUT.min(most), MIN_TIMEOUT..=most, why)?;
+    let round = round.map(|step| {
+        let expected = format!("found {}: expected a step from {} to {}", step.value, STEPS.start(), STEPS.end());
+        Round::to(step.value).ok_or_else(|| own.error("round", &step, expected))
+    });
+    Ok(SourceConfig { name: name.into(), kind, every, timeout, max_age, round: round.transpose()? })
 }
 
-fn resolve_prometheus(raw: RawPrometheus, field: &Field<'_>, directory: &Path) -> Result<Kind, FieldError> {
-    let base = field.url(&raw.url)?;
-    if base.has_query() {
-        return Err(field.wrong(
-            "url",
-            &raw.url,
-            "expected the URL of Prometheus, without '?': the query is another key",
-        ));
-    }
-    let query = &raw.query;
-    if query.value.trim().is_empty() || query.value.len() > MAX_QUERY_BYTES {
-        let text = format!("{} bytes: expected a query of 1 to {MAX_QUERY_BYTES}", query.value.len());
-        return Err(field.error("query", position(query.referenced), text));
-    }
-    let url = base.join("/api/v1/query", "query", query.value.trim());
-    let url = url.map_err(|why| field.error("query", position(query.referenced), format!("with this query {why}")))?;
-    let key = match (raw.node, raw.key) {
-        (None, None) => SampleKey::Single,
-        (Some(node), None) => SampleKey::Node(field.label("node", &node)?),
-        (None, Some(key)) => SampleKey::Label(field.label("key", &key)?),
-        (Some(_), Some(key)) => {
-            return Err(field.wrong("key", &key, "expected either `node` or `key`, not both"));
+// === impl Fields ===
+
+impl Fields<'_> {
+    fn prometheus(&self, raw: RawPrometheus) -> Result<SourceKind, FieldError> {
+        let base = self.url(&raw.url)?;
+        if base.query().is_some() {
+            let expected = "expected the URL of Prometheus, without '?': the query is another key";
+            return Err(self.wrong("url", &raw.url, expected));
         }
-    };
-    let source = field.http_source(url, raw.bearer_token_file, raw.ca_file, directory)?;
-    Ok(Kind { source: SourceKind::Prometheus(source, key), every: raw.every, timeout: raw.timeout })
-}
+        let query = raw.query.value.trim();
+        if query.is_empty() || query.len() > MAX_QUERY_BYTES {
+            let text = format!("{} bytes: expected a query of 1 to {MAX_QUERY_BYTES}", query.len());
+            return Err(self.error("query", &raw.query, text));
+        }
+        let parameter = form_urlencoded::Serializer::new(String::new()).append_pair("query", query).finish();
+        let url = format!("{}/api/v1/query?{parameter}", base.to_string().trim_end_matches('/'));
+        let url = url.parse().map_err(|_| self.wrong("url", &raw.url, "expected a shorter URL"))?;
+        let key = match (raw.node, raw.key) {
+            (None, None) => SampleKey::Single,
+            (Some(node), None) => SampleKey::Node(self.label("node", &node)?),
+            (None, Some(key)) => SampleKey::Label(self.label("key", &key)?),
+            (Some(_), Some(key)) => return Err(self.wrong("key", &key, "expected either `node` or `key`, not both")),
+        };
+        let source = self.http_source(&raw.url, url, raw.bearer_token_file, raw.ca_file)?;
+        Ok(SourceKind::Prometheus(source, key))
+    }
 
-fn resolve_http(raw: RawHttp, field: &Field<'_>, directory: &Path) -> Result<Kind, FieldError> {
-    let source = field.http_source(field.url(&raw.url)?, raw.bearer_token_file, raw.ca_file, directory)?;
-    Ok(Kind { source: SourceKind::Http(source), every: raw.every, timeout: raw.timeout })
-}
+    fn url(&self, text: &Text) -> Result<Uri, FieldError> {
+        // Not quoted: it may have a password.
+        let wrong = |why: &str| {
+            let expected = "expected a URL such as https://host:9090/path, without user and password";
+            self.error("url", text, format!("{why}: {expected}"))
+        };
+        let url: Uri = text.value.parse().map_err(|_| wrong("it is not a URL"))?;
+        let authority = url.authority().filter(|authority| !authority.host().is_empty());
+        let authority = authority.ok_or_else(|| wrong("it has no host"))?;
+        if !matches!(url.scheme_str(), Some("http" | "https")) {
+            return Err(wrong("its scheme is neither http nor https"));
+        }
+        if authority.as_str().contains('@') {
+            return Err(wrong("it has a user or a password"));
+        }
+        // The client would take the default port in place of one that it cannot read.
+        if authority.as_str().len() > authority.host().len() && matches!(authority.port_u16(), None | Some(0)) {
+            return Err(wrong("its port is not a number from 1 to 65535"));
+        }
+        Ok(url)
+    }
 
-fn resolve_config_map(raw: RawConfigMap, field: &Field<'_>) -> Result<Kind, FieldError> {
-    let is_fit = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
-    for (key, text) in [("namespace", &raw.namespace), ("name", &raw.name)] {
-        // They become a part of a path: '..' must not lead to another resource.
+    fn http_source(
+        &self,
+        at: &Text,
+        url: Uri,
+        token: Option<Text>,
+        authorities: Option<Text>,
+    ) -> Result<HttpSource, FieldError> {
+        let path = |text: &Text| -> PathBuf { self.directory.join(&text.value) };
+        let (bearer_token_file, ca_file) = (token.as_ref().map(path), authorities.as_ref().map(path));
+        let source = HttpSource { url, bearer_token_file, ca_file };
+        if source.bearer_token_file.is_some() && !source.is_https() && !source.is_loopback() {
+            let text = "the token would be sent in the clear: expected a url with https, or on this machine";
+            return Err(self.error("bearerTokenFile", token.as_ref().unwrap_or(at), text.to_owned()));
+        }
+        if source.ca_file.is_some() && !source.is_https() {
+            let text = "a certificate is checked only with https: expected a url with https";
+            return Err(self.error("caFile", authorities.as_ref().unwrap_or(at), text.to_owned()));
+        }
+        Ok(source)
+    }
+
+    /// It becomes a part of a path: '..' must not lead to another resource.
+    fn object_name(&self, key: &str, text: Text) -> Result<String, FieldError> {
+        let is_fit = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
         let name = &text.value;
         if name.is_empty() || name.len() > 253 || !name.bytes().all(is_fit) || name.starts_with('.') {
-            return Err(field.wrong(key, text, "expected the name of a Kubernetes object"));
+            return Err(self.wrong(key, &text, "expected the name of a Kubernetes object"));
         }
+        Ok(text.value)
     }
-    let source = SourceKind::ConfigMap { namespace: raw.namespace.value, name: raw.name.value };
-    Ok(Kind { source, every: raw.every, timeout: raw.timeout })
-}
 
-fn resolve_file(raw: RawFileSource, field: &Field<'_>, directory: &Path) -> Result<Kind, FieldError> {
-    let ending = Path::new(&raw.path.value).extension().unwrap_or_default();
-    if ending != "csv" && ending != "json" {
-        return Err(field.wrong("path", &raw.path, "expected the path of a .csv or .json file"));
+    fn label(&self, key: &str, text: &Text) -> Result<Box<str>, FieldError> {
+        let is_fit = !text.value.is_empty() && !text.value.contains(char::is_whitespace);
+        is_fit.then(|| text.value.as_str().into()).ok_or_else(|| self.wrong(key, text, "expected the name of a label"))
     }
-    Ok(Kind { source: SourceKind::File(directory.join(&raw.path.value)), every: raw.every, timeout: None })
-}
 
-fn resolve_round(step: &Spanned<f64>, field: &Field<'_>) -> Result<Round, FieldError> {
-    let text = || format!("found {}: expected a step from {} to {}", step.value, STEPS.start(), STEPS.end());
-    Round::to(step.value).ok_or_else(|| field.error("round", position(step.referenced), text()))
-}
-
-// === impl Field ===
-
-impl Field<'_> {
     /// The reason says why the bounds are these, where another field decides.
     fn duration(
         &self,
         key: &str,
-        text: OptionalText,
+        text: Option<Text>,
         default: Duration,
-        bounds: std::ops::RangeInclusive<Duration>,
+        bounds: RangeInclusive<Duration>,
         reason: &str,
     ) -> Result<Duration, FieldError> {
         let Some(text) = text else { return Ok(default) };
         let parsed = humantime::parse_duration(&text.value).ok().filter(|duration| bounds.contains(duration));
         let [least, most] = [bounds.start(), bounds.end()].map(|bound| humantime::format_duration(*bound));
-        let expected = || format!("expected a duration such as 30s, from {least} to {most}{reason}");
-        parsed.ok_or_else(|| self.wrong(key, &text, &expected()))
+        let expected = format!("expected a duration such as 30s, from {least} to {most}{reason}");
+        parsed.ok_or_else(|| self.wrong(key, &text, &expected))
     }
 
-    fn url(&self, text: &Spanned<String>) -> Result<HttpUrl, FieldError> {
-        // Not quoted: it may have a password.
-        let expected = "expected a URL such as https://host:9090/path, without user and password";
-        HttpUrl::parse(&text.value)
-            .map_err(|why| self.error("url", position(text.referenced), format!("{why}: {expected}")))
+    fn wrong(&self, key: &str, found: &Text, expected: &str) -> FieldError {
+        self.error(key, found, format!("found '{}': {expected}", quotable(&found.value)))
     }
 
-    fn label(&self, key: &str, text: &Spanned<String>) -> Result<Box<str>, FieldError> {
-        let is_fit = !text.value.is_empty() && !text.value.contains(char::is_whitespace);
-        is_fit.then(|| text.value.as_str().into()).ok_or_else(|| self.wrong(key, text, "expected the name of a label"))
-    }
-
-    fn http_source(
-        &self,
-        url: HttpUrl,
-        token: OptionalText,
-        authorities: OptionalText,
-        directory: &Path,
-    ) -> Result<HttpSource, FieldError> {
-        if let Some(token) = token.as_ref().filter(|_| !url.is_https() && !url.is_loopback()) {
-            let text = "the token would be sent in the clear: expected a url with https, or on this machine";
-            return Err(self.error("bearerTokenFile", position(token.referenced), text.to_owned()));
-        }
-        if let Some(authorities) = authorities.as_ref().filter(|_| !url.is_https()) {
-            let text = "a certificate is checked only with https: expected a url with https";
-            return Err(self.error("caFile", position(authorities.referenced), text.to_owned()));
-        }
-        let path = |text: OptionalText| -> Option<PathBuf> { text.map(|text| directory.join(text.value)) };
-        Ok(HttpSource { url, bearer_token_file: path(token), ca_file: path(authorities) })
-    }
-
-    fn wrong(&self, key: &str, found: &Spanned<String>, expected: &str) -> FieldError {
-        self.error(key, position(found.referenced), format!("found '{}': {expected}", quotable(&found.value)))
-    }
-
-    fn error(&self, key: &str, position: Option<(u64, u64)>, text: String) -> FieldError {
-        let parts = [Some(self.source), self.kind, Some(key)];
-        FieldError { position, field: parts.into_iter().flatten().collect::<Vec<_>>().join("."), text }
+    fn error<T>(&self, key: &str, at: &Spanned<T>, text: String) -> FieldError {
+        FieldError { position: position(at.referenced), field: format!("{}.{key}", self.path), text }
     }
 }

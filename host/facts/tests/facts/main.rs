@@ -44,7 +44,7 @@ impl World {
         let own = Arc::clone(&published);
         let watch = {
             let _entered = runtime.enter();
-            FactWatch::start(config, None, move |facts| own.lock().unwrap().push(facts.clone()))
+            FactWatch::start(&config, None, move |facts| own.lock().unwrap().push(facts.clone()))
         };
         Self { watch, published, directory, _runtime: runtime }
     }
