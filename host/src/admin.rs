@@ -13,7 +13,7 @@ use std::{
 use bytes::Bytes;
 use plimsoll_cluster::{ClusterWatch, Leadership};
 use plimsoll_core::{
-    DecideError, FAULTS_TO_OPEN, Failure, Gateway, Member, Mode, OPEN_TIME, Pod, PolicyState, Roster, Verb, quotable,
+    DecideError, FAULTS_TO_OPEN, Failure, Gateway, Member, Mode, OPEN_TIME, Pod, Roster, Verb, quotable,
 };
 use plimsoll_http::Admin;
 use plimsoll_wasm::WasmLoader;
@@ -30,9 +30,6 @@ use crate::{
     reload::{BLIND, empty_root, reads_placed_pods},
     render::{decision_table, explanation},
 };
-
-/// The end of the note about a bad policy that was added to a running gateway.
-const NEXT_START: &str = "; it is not asked now; at the next start plimsoll is not ready until this is fixed, and the policy's onError applies";
 
 /// The end of a refusal by `/api/explain`.
 const POD_EXPECTED: &str = "expected the pod's JSON, as `kubectl get pod NAME -o json` writes it";
@@ -94,7 +91,7 @@ impl AdminState {
         binder
             .into_iter()
             .chain(empty_root)
-            .chain(self.refusals(&roster))
+            .chain(Self::refusals(&roster))
             .chain(blind)
             .chain(open)
             .chain(gaps)
@@ -103,17 +100,9 @@ impl AdminState {
     }
 
     /// The files that are refused, each with its effect.
-    fn refusals(&self, roster: &Roster) -> Vec<String> {
-        let states = roster.states();
-        // It came when the gateway was running: otherwise a stand-in would be in its place.
-        let came_late = |failure: &Failure| {
-            states.get(&failure.id()) == Some(&PolicyState::Failed)
-                && !self.readiness.allows_degraded()
-                && !roster.members().any(|member| *member.id() == *failure.id())
-        };
+    fn refusals(roster: &Roster) -> Vec<String> {
         let refusal = |failure: &Failure| {
             let effect = match failure.kept {
-                _ if came_late(failure) => NEXT_START,
                 // Some texts about a directory say it themselves.
                 true if failure.error.contains("stay in force") => "",
                 true if failure.is_of_directory() => "; its policies that are in force stay in force",

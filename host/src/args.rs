@@ -3,8 +3,6 @@
 mod ask;
 mod cluster;
 mod conformance;
-#[cfg(test)]
-mod defaults;
 mod engine;
 mod format;
 mod new;
@@ -12,15 +10,16 @@ mod scheduler_config;
 mod scores;
 mod serve;
 mod test;
+#[cfg(test)]
+mod tests;
 mod values;
 
 use clap::{
     Arg, ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand,
     builder::{BoolishValueParser, OsStr, Resettable},
-    error::{ContextKind, ContextValue},
 };
 
-pub(crate) use ask::{AskArgs, CheckArgs, ExplainArgs, RunArgs, TableArgs};
+pub(crate) use ask::{AskArgs, CheckArgs, ExplainArgs, RunArgs};
 pub(crate) use cluster::ClusterArgs;
 pub(crate) use conformance::ConformanceArgs;
 pub(crate) use engine::{CompileModuleArgs, EngineArgs};
@@ -41,39 +40,8 @@ pub(crate) struct Args {
 
 /// Reads the command line and the environment, or ends the process with an error message.
 pub(crate) fn parse() -> Args {
-    let command = with_plain_variables(Args::command());
-    let matches = command.clone().try_get_matches();
-    let args = matches.and_then(|matches| Args::from_arg_matches(&matches));
-    args.unwrap_or_else(|error| naming_variable(&command, error).exit())
-}
-
-/// The error with the name of the variable that the value comes from, which clap leaves out.
-fn naming_variable(command: &clap::Command, mut error: clap::Error) -> clap::Error {
-    let text = |kind| match error.get(kind) {
-        Some(ContextValue::String(text)) => Some(text.clone()),
-        _ => None,
-    };
-    let (Some(flag), Some(value)) = (text(ContextKind::InvalidArg), text(ContextKind::InvalidValue)) else {
-        return error;
-    };
-    // The command line has precedence over the variable, and may have the same bad value.
-    let long = flag.split(' ').next().unwrap_or(&flag);
-    let is_flag = |arg: std::ffi::OsString| arg.to_string_lossy().split('=').next() == Some(long);
-    if std::env::args_os().skip(1).any(is_flag) {
-        return error;
-    }
-    let has_value = |name: &&std::ffi::OsStr| {
-        let set = std::env::var_os(name).unwrap_or_default();
-        set.to_string_lossy().split(',').any(|one| one == value) || set.to_string_lossy() == value
-    };
-    let args = command.get_subcommands().flat_map(clap::Command::get_arguments);
-    let variable =
-        args.filter(|arg| arg.get_long() == long.strip_prefix("--")).find_map(|arg| arg.get_env().filter(has_value));
-    if let Some(variable) = variable {
-        let flag = format!("{flag}' of the environment variable '{}", variable.display());
-        error.insert(ContextKind::InvalidArg, ContextValue::String(flag));
-    }
-    error
+    let matches = with_plain_variables(Args::command()).get_matches();
+    Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }
 
 /// Makes variables easy to set in templates.
@@ -106,8 +74,6 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Show each policy's answer about one pod and one node, with every value that it read
     Explain(ExplainArgs),
-    /// Ask a policy about pods and all nodes, and print its answers as a decision table
-    Table(TableArgs),
     /// Print the KubeSchedulerConfiguration for a directory of policies
     SchedulerConfig(SchedulerConfigArgs),
     /// Print the version, commit, contract and engine of this build

@@ -10,7 +10,6 @@ mod run;
 mod scheduler_config;
 pub(crate) mod serve;
 mod source_folder;
-mod table;
 mod test;
 mod undeclared_sources;
 mod version;
@@ -34,7 +33,6 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
         Command::Conformance(args) => conformance::conformance(&args),
         Command::Run(args) => run::run(&args),
         Command::Explain(args) => explain::explain(&args),
-        Command::Table(args) => table::table(&args),
         Command::SchedulerConfig(args) => scheduler_config::scheduler_config(&args),
         Command::Version(args) => version::version(&args),
         Command::Completions { shell } => completions::completions(shell),

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use plimsoll_wasm::{ChildConfig, CompileReporter, EngineConfig, EngineError, WasmLoader};
+use plimsoll_wasm::{ChildConfig, CompileReport, CompileReporter, EngineConfig, EngineError, WasmLoader};
 
-use crate::{args::EngineArgs, output, progress};
+use crate::{args::EngineArgs, output, text};
 
 /// The part of the container's memory that guests may take; docs/operations.md has the whole sum.
 const GUESTS: usize = 4;
@@ -22,19 +22,20 @@ pub(crate) fn loader(args: &EngineArgs) -> Result<WasmLoader> {
     loader_with(args, None, |error| tracing::warn!(%error, "{NOT_CACHED}"))
 }
 
-/// The policy loader of a command. With a report for people, compiles are shown: on a terminal as they go on, and
-/// elsewhere if they take long.
+/// The policy loader of a command. With a report for people, compiles of large modules are announced.
 ///
 /// # Errors
 /// As for [`loader`].
 pub(crate) fn loader_of_command(args: &EngineArgs, is_for_people: bool) -> Result<WasmLoader> {
-    let reporter: CompileReporter = match is_for_people {
-        true if progress::is_possible() => progress::show,
-        true => progress::announce,
-        false => |_| {},
-    };
+    let reporter: CompileReporter = if is_for_people { announce } else { |_| {} };
     // A command has no log.
     loader_with(args, Some(reporter), |error| output::remark(&format!("{NOT_CACHED} ({error})")))
+}
+
+fn announce(CompileReport { name, bytes, took }: CompileReport<'_>) {
+    if took.is_none() {
+        output::remark(&format!("compiling {name} ({}), once for each version ...", text::size(bytes)));
+    }
 }
 
 /// A cache that the user named must work; the default one may be unusable, as in a pod with a read-only root, and is then

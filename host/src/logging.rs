@@ -1,36 +1,25 @@
 //! Where log lines go and how they look.
 
-mod guest_lines;
 mod limit;
 
-use std::{
-    fmt::{self, Debug},
-    io::{self, IsTerminal},
-};
+use std::io::{self, IsTerminal};
 
 use anyhow::{Context, Result};
-use tracing::field::Field;
 use tracing_subscriber::{
     EnvFilter, Layer,
-    field::MakeExt,
-    filter::LevelFilter,
-    fmt::{
-        FormatFields,
-        format::{self, Writer},
-    },
+    filter::{LevelFilter, Targets},
     layer::SubscriberExt,
     util::SubscriberInitExt,
 };
 
-pub(crate) use self::guest_lines::GuestLines;
 use self::limit::Limiter;
-use crate::{
-    args::LogFormat,
-    text::{LogWriter, one_line},
-};
+use crate::{args::LogFormat, text::LogWriter};
 
 /// The target of lines that policies write.
 const GUEST: &str = "plimsoll::guest";
+
+/// The target of the spans of cases.
+pub(crate) const CASE: &str = "plimsoll::case";
 
 /// The target of reports on policies in shadow mode: each request may cause some.
 const SHADOW: &str = "plimsoll::shadow";
@@ -52,30 +41,25 @@ pub(crate) fn start(format: LogFormat, filter: &str) -> Result<()> {
     let lines = tracing_subscriber::fmt::layer().with_writer(move || LogWriter { to: io::stderr(), has_colours });
     let lines = match format {
         LogFormat::Json => lines.json().flatten_event(true).boxed(),
-        LogFormat::Pretty => lines.with_ansi(has_colours).fmt_fields(escaped_fields()).boxed(),
+        LogFormat::Pretty => lines.with_ansi(has_colours).boxed(),
     };
     tracing_subscriber::registry().with(filter).with(lines).with(Limiter::default()).init();
     Ok(())
 }
 
+/// Sends the lines that policies log to standard error, for a command by which a person asks about a policy.
+pub(crate) fn start_for_command() {
+    let lines = tracing_subscriber::fmt::layer().without_time().with_target(false).with_ansi(false);
+    let lines = lines.with_writer(|| LogWriter { to: io::stderr(), has_colours: false });
+    let filter = Targets::new().with_target(GUEST, LevelFilter::TRACE).with_target(CASE, LevelFilter::TRACE);
+    let filter = filter.with_target(limit::LEFT_OUT, LevelFilter::TRACE);
+    // It fails only where lines have gone to a log before.
+    let _ = tracing_subscriber::registry().with(lines).with(Limiter::default()).with(filter).try_init();
+}
+
 /// Colours are for terminals, and not for those who want none (<https://no-color.org>).
 fn has_colours() -> bool {
     io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-}
-
-/// Fields as the library writes them, and with nothing in their values that could colour or forge a line.
-fn escaped_fields() -> impl for<'w> FormatFields<'w> + Send + Sync + 'static {
-    format::debug_fn(|writer, field, value| write_field(writer, field, value)).delimited(" ")
-}
-
-fn write_field(writer: &mut Writer<'_>, field: &Field, value: &dyn Debug) -> fmt::Result {
-    let value = format!("{value:?}");
-    let value = one_line(&value);
-    match field.name() {
-        "message" => write!(writer, "{value}"),
-        name if writer.has_ansi_escapes() => write!(writer, "\u{1b}[3m{name}\u{1b}[0m\u{1b}[2m=\u{1b}[0m{value}"),
-        name => write!(writer, "{name}={value}"),
-    }
 }
 
 /// Refuses a word that is no level: the filter would take it for the name of a target, and let nothing else pass.
@@ -120,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn no_value_of_a_field_writes_an_escape_to_a_terminal() {
+    fn no_text_of_others_colours_or_forges_a_line() {
         static WRITTEN: Mutex<Vec<u8>> = Mutex::new(Vec::new());
         struct Shared;
         impl io::Write for Shared {
@@ -132,22 +116,19 @@ mod tests {
                 Ok(())
             }
         }
-        let lines = |has_colours| {
+        for has_colours in [false, true] {
             let lines = tracing_subscriber::fmt::layer().with_writer(move || LogWriter { to: Shared, has_colours });
-            let lines = lines.with_ansi(has_colours).fmt_fields(escaped_fields()).without_time();
-            tracing::subscriber::with_default(tracing_subscriber::registry().with(lines), || {
-                let name = "a\u{1b}[2Jb\n";
-                tracing::warn!(target: "t", pod = %name, node = name, many = ?[name], "about {name}");
-            });
-            String::from_utf8(std::mem::take(&mut *WRITTEN.lock().unwrap())).unwrap()
-        };
-        let [shown, quoted, listed] = [r"a\u001b[2Jb\u000a", r#""a\u{1b}[2Jb\n""#, r#"["a\u{1b}[2Jb\n"]"#];
-        let plain = lines(false);
-        assert_eq!(plain.trim_start(), format!("WARN t: about {shown} pod={shown} node={quoted} many={listed}\n"));
-        let coloured = lines(true);
-        assert!(!coloured.contains("\u{1b}[2J") && coloured.contains(&format!("about {shown} ")), "{coloured:?}");
-        let field = |name| format!("\u{1b}[3m{name}\u{1b}[0m\u{1b}[2m=\u{1b}[0m");
-        assert!(coloured.ends_with(&format!("{}{quoted} {}{listed}\n", field("node"), field("many"))), "{coloured:?}");
+            tracing::subscriber::with_default(
+                tracing_subscriber::registry().with(lines.with_ansi(has_colours)),
+                || {
+                    let name = "a\u{1b}[2Jb\n";
+                    tracing::warn!(pod = %name, node = name, many = ?[name], "about {name}");
+                },
+            );
+            let written = String::from_utf8(std::mem::take(&mut *WRITTEN.lock().unwrap())).unwrap();
+            assert_eq!(written.lines().count(), 1, "{written:?}");
+            assert!(!written.contains("\u{1b}[2J"), "{written:?}");
+        }
     }
 
     #[test]

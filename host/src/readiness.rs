@@ -23,11 +23,6 @@ impl Readiness {
         Self { allow_degraded, was_complete: AtomicBool::new(false) }
     }
 
-    /// Whether a policy that could not be loaded at the start is ignored.
-    pub(crate) const fn allows_degraded(&self) -> bool {
-        self.allow_degraded
-    }
-
     /// A roster comes into force.
     pub(crate) fn observe(&self, roster: &Roster) {
         if self.missing(roster).is_empty() {

@@ -5,45 +5,31 @@ use std::time::Instant;
 use plimsoll_core::{Failure, Member, PolicyState, Roster, Verb};
 use serde_json::{Value, json};
 
-/// The state and configuration of a policy.
+/// The state and configuration of a policy; of one that could not be loaded, what is known.
 pub(super) fn describe(member: &Member, roster: &Roster) -> Value {
-    let failure = failure_of(roster, &member.group, &member.name);
-    let state = roster.state(member.id()).as_str();
     let config = &member.config;
-    if member.is_stand_in() {
-        return json!({
-            "group": member.group,
-            "name": member.name,
-            "state": state,
-            "error": failure.map(|failure| &failure.error),
-            "mode": config.mode.as_str(),
-            "onError": on_error(member),
-        });
-    }
-    describe_loaded(member, state, failure)
-}
-
-fn describe_loaded(member: &Member, state: &str, failure: Option<&Failure>) -> Value {
-    let config = &member.config;
-    let circuit = if member.circuit.open_verbs(Instant::now()).is_empty() { "closed" } else { "open" };
-    json!({
+    let mut policy = json!({
         "group": member.group,
         "name": member.name,
-        "state": state,
-        "error": failure.map(|failure| &failure.error),
+        "state": roster.state(member.id()).as_str(),
+        "error": failure_of(roster, &member.group, &member.name).map(|failure| &failure.error),
         "mode": config.mode.as_str(),
-        "order": config.order,
-        "weight": config.weight,
         "onError": on_error(member),
-        "timeout": humantime::format_duration(config.timeout).to_string(),
-        "memory": config.memory,
-        "verbs": member.policy.verbs().iter().map(Verb::as_str).collect::<Vec<_>>(),
-        "digest": member.digest,
-        "size": member.size,
-        "version": member.version,
-        "circuit": circuit,
-        "cached": cached(member),
-    })
+    });
+    if !member.is_stand_in() {
+        policy["order"] = config.order.into();
+        policy["weight"] = config.weight.into();
+        policy["timeout"] = humantime::format_duration(config.timeout).to_string().into();
+        policy["memory"] = config.memory.into();
+        policy["verbs"] = member.policy.verbs().iter().map(Verb::as_str).collect();
+        policy["digest"] = json!(member.digest);
+        policy["size"] = member.size.into();
+        policy["version"] = member.version.into();
+        let is_closed = member.circuit.open_verbs(Instant::now()).is_empty();
+        policy["circuit"] = if is_closed { "closed" } else { "open" }.into();
+        policy["cached"] = cached(member);
+    }
+    policy
 }
 
 /// Policies, directories and modules that are never called.

@@ -1,4 +1,4 @@
-//! The commands that answer a question about policies: `check`, `run`, `explain`, `table`.
+//! The commands that answer a question about policies: `check`, `run`, `explain`.
 
 use std::path::PathBuf;
 
@@ -97,28 +97,4 @@ pub(crate) struct ExplainArgs {
 
     #[command(flatten)]
     pub(crate) ask: AskArgs,
-}
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct TableArgs {
-    /// The policy, with its group: `gpu/binpack`
-    pub(crate) policy: String,
-
-    /// The directory of policies
-    #[arg(long, env = "PLIMSOLL_POLICIES", value_name = "DIR")]
-    pub(crate) policies: PathBuf,
-
-    /// Files with the pods to ask about, YAML or JSON, each with one pod, several or a list; `-` is standard input
-    #[arg(long = "pod", env = "PLIMSOLL_PODS", value_name = "FILE", value_delimiter = ',', required = true)]
-    pub(crate) pods: Vec<PathBuf>,
-
-    /// Output format
-    #[arg(short, long, env = "PLIMSOLL_OUTPUT", value_name = "FORMAT", default_value = "text")]
-    pub(crate) output: OutputFormat,
-
-    #[command(flatten)]
-    pub(crate) cluster: ClusterArgs,
-
-    #[command(flatten)]
-    pub(crate) engine: EngineArgs,
 }

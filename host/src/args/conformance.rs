@@ -11,16 +11,12 @@ pub(crate) struct ConformanceArgs {
     pub(crate) file: Option<PathBuf>,
 
     /// Print the page that says what that policy must do, with every case, and exit
-    #[arg(long, env = "PLIMSOLL_PRINT_SPEC", conflicts_with_all = ["file", "filter", "figures"])]
+    #[arg(long, env = "PLIMSOLL_PRINT_SPEC", conflicts_with_all = ["file", "filter"])]
     pub(crate) print_spec: bool,
 
     /// Only cases whose name or verb contains this text
     #[arg(long, env = "PLIMSOLL_FILTER", value_name = "TEXT")]
     pub(crate) filter: Option<String>,
-
-    /// Also measure the module: its size, its compilation, an instance, a call, and decisions about 500 and 5,000 nodes
-    #[arg(long, env = "PLIMSOLL_FIGURES")]
-    pub(crate) figures: bool,
 
     /// Output format of the report
     #[arg(short, long, env = "PLIMSOLL_OUTPUT", value_name = "FORMAT", default_value = "text")]

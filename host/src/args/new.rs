@@ -17,8 +17,7 @@ pub(crate) struct NewArgs {
     pub(crate) lang: Option<Language>,
 
     /// A checkout of plimsoll to take the SDK from, instead of a copy of the SDK in the folder [default for rust: the
-    /// checkout in whose target directory this program lies, if it belongs to you, or else the repository, over the
-    /// network]
+    /// checkout in whose target directory this program lies, or else the repository, over the network]
     #[arg(long, env = "PLIMSOLL_SDK", value_name = "DIR")]
     pub(crate) sdk: Option<PathBuf>,
 }

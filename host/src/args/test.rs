@@ -51,7 +51,7 @@ pub(crate) struct RecordArgs {
     #[arg(long = "record", env = "PLIMSOLL_RECORD", value_name = "FILE", conflicts_with_all = ["cases", "filter", "strict", "explain", "watch", "output"])]
     pub(crate) target: Option<PathBuf>,
 
-    /// The body of a request of kube-scheduler: filter, prioritize, preempt or bind
+    /// The body of a request of kube-scheduler: filter or prioritize
     #[arg(long, env = "PLIMSOLL_REQUEST", value_name = "FILE", requires = "target")]
     pub(crate) request: Option<PathBuf>,
 

@@ -1,6 +1,5 @@
 //! `plimsoll conformance`: puts the cases of the conformance suite to a module.
 
-mod figures;
 mod report;
 
 use std::{path::Path, process::ExitCode, time::Instant};
@@ -10,10 +9,7 @@ use plimsoll_conformance::{Case, Outcome, cases, page};
 use plimsoll_core::Policy;
 use plimsoll_wasm::{Inspection, WasmLoader};
 
-use self::{
-    figures::Figures,
-    report::{CaseEnd, CaseReport, ConformanceReport},
-};
+use self::report::{CaseEnd, CaseReport, ConformanceReport};
 use crate::{
     args::{ConformanceArgs, ReportFormat},
     engine, output,
@@ -34,8 +30,7 @@ pub(super) fn conformance(args: &ConformanceArgs) -> Result<ExitCode> {
         Err(why) => ConformanceReport::refused(file, why),
         Ok(inspection) => {
             let cases = put_all(&wanted, inspection.policy.as_ref());
-            let figures = args.figures.then(|| Figures::measure(&inspection));
-            ConformanceReport::new(file, cases, figures)
+            ConformanceReport::new(file, cases)
         }
     };
     match args.output {

@@ -7,14 +7,13 @@ use anyhow::Result;
 use super::offline::OfflineGateway;
 use crate::{
     args::{ExplainArgs, OutputFormat},
-    logging::GuestLines,
-    output,
+    logging, output,
     render::explanation::{as_json, as_text, ask},
 };
 
 pub(super) fn explain(ExplainArgs { node, ask: args }: &ExplainArgs) -> Result<ExitCode> {
     let (offline, pod) = OfflineGateway::open_for(args)?;
-    let _lines = GuestLines::start();
+    logging::start_for_command();
     let explanation = ask(&offline.gateway, &args.group, &pod, &offline.cluster, node)?;
     match args.output {
         OutputFormat::Text => {

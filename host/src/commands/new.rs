@@ -2,7 +2,6 @@
 
 mod sdk;
 mod template;
-mod tools;
 
 use std::{
     fs,
@@ -45,7 +44,7 @@ pub(super) fn new(args: &NewArgs) -> Result<ExitCode> {
     for program in sdk.programs() {
         make_executable(&folder.join(sdk::FOLDER).join(program))?;
     }
-    output::print(&report(&args.name, language, &sdk, template))?;
+    output::print(&report(&args.name, &sdk, template))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -79,8 +78,8 @@ fn make_executable(file: &Path) -> Result<()> {
         .with_context(|| format!("{} cannot be made executable", file.display()))
 }
 
-/// The files that were written, the tools that are missing, and the next commands.
-fn report(name: &str, language: Language, sdk: &Sdk, template: &Template) -> String {
+/// The files that were written, and the next commands.
+fn report(name: &str, sdk: &Sdk, template: &Template) -> String {
     let mut lines = vec![format!("{name}/ has a policy in {}:", template.language)];
     let others = [
         ("cases/".to_owned(), "cases that `plimsoll test` puts to the module".to_owned()),
@@ -94,12 +93,6 @@ fn report(name: &str, language: Language, sdk: &Sdk, template: &Template) -> Str
     let width = files.iter().map(|(file, _)| file.len()).max().unwrap_or_default();
     lines.extend(files.iter().map(|(file, about)| format!("  {file:width$}  {about}")));
     lines.push(sdk.note());
-    lines.extend(sdk.passed_over().map(str::to_owned));
-    let missing = tools::missing(language);
-    if !missing.is_empty() {
-        lines.push(String::new());
-        lines.extend(missing);
-    }
     lines.push(String::new());
     lines.push(format!("  cd {name}"));
     lines.push("  make        # builds the module and checks it".to_owned());
@@ -134,7 +127,7 @@ mod tests {
     fn the_report_lists_the_source_once_also_if_it_has_the_tests() {
         for language in [Language::Rust, Language::Go] {
             let (sdk, template) = (Sdk::of(language, None).unwrap(), Template::of(language));
-            let text = report("a", language, &sdk, template);
+            let text = report("a", &sdk, template);
             let begin = format!("  {} ", template.source);
             assert_eq!(text.lines().filter(|line| line.starts_with(&begin)).count(), 1, "{text}");
         }

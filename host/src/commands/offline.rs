@@ -42,12 +42,7 @@ impl OfflineGateway {
     /// # Errors
     /// If no policy can be loaded, or the cluster cannot be read. Policies that cannot be loaded beside others are left
     /// out, with a remark.
-    pub(super) fn open(
-        policies: &Path,
-        cluster: &ClusterArgs,
-        engine: &EngineArgs,
-        output: OutputFormat,
-    ) -> Result<Self> {
+    fn open(policies: &Path, cluster: &ClusterArgs, engine: &EngineArgs, output: OutputFormat) -> Result<Self> {
         let gateway = Gateway::new(Arc::new(SystemClock), Arc::new(NoObserver), TIMEOUT);
         let choice = Choice::of(cluster, Environment::look())?;
         let facts_snapshot = cluster.facts_snapshot.clone();
@@ -84,7 +79,7 @@ impl OfflineGateway {
     }
 
     /// Remarks on the sources of facts that these policies name and that have no facts here.
-    pub(super) fn tell_of_undeclared_sources<'m>(&self, members: impl Iterator<Item = &'m Arc<Member>>) {
+    fn tell_of_undeclared_sources<'m>(&self, members: impl Iterator<Item = &'m Arc<Member>>) {
         let members = members.map(|member| (member.id(), member.fact_access.as_ref()));
         if let Some(remark) = undeclared_sources::remark(members, &self.gateway.facts(), self.facts_snapshot.as_deref())
         {
@@ -140,7 +135,7 @@ impl OfflineGateway {
     }
 
     /// Hides this pod if it is already placed, so that it does not count against itself.
-    pub(super) fn hide(&mut self, pod: &Pod) {
+    fn hide(&mut self, pod: &Pod) {
         if let Some(without) = self.cluster.without(pod) {
             self.cluster = Arc::new(without);
             self.gateway.set_cluster(Arc::clone(&self.cluster));
@@ -199,11 +194,6 @@ fn load(policies: &Path, engine: &EngineArgs, output: OutputFormat) -> Result<Ar
 /// Reads a pod; `-` is standard input.
 fn read_pod(path: &Path) -> Result<Pod> {
     Ok(plimsoll_cluster::read_pod(from_here(path))?)
-}
-
-/// Reads the pods of a file; `-` is standard input.
-pub(super) fn read_pods(path: &Path) -> Result<Vec<Pod>> {
-    Ok(plimsoll_cluster::read_pods(from_here(path))?)
 }
 
 fn from_here(path: &Path) -> &Path {

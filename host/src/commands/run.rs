@@ -10,17 +10,15 @@ use plimsoll_core::{Explanation, Nodes, Pod, Query, ScoreScale};
 use super::offline::OfflineGateway;
 use crate::{
     args::{FineScores, OutputFormat, RunArgs},
-    logging::GuestLines,
-    output,
+    logging, output,
     render::explanation,
-    similar,
 };
 use report::RunReport;
 
 pub(super) fn run(RunArgs { nodes, explain, fine_scores, rows, ask: args }: &RunArgs) -> Result<ExitCode> {
     let (offline, pod) = OfflineGateway::open_for(args)?;
     // Only from here on: the trial of each loaded policy logs lines about sample nodes.
-    let _lines = GuestLines::start();
+    logging::start_for_command();
     check_nodes(&offline, nodes)?;
     let shown: BTreeSet<&str> = nodes.iter().map(String::as_str).collect();
     let scale = scale(&offline, fine_scores, &args.group)?;
@@ -64,7 +62,7 @@ pub(super) fn run(RunArgs { nodes, explain, fine_scores, rows, ask: args }: &Run
 fn check_nodes(offline: &OfflineGateway, nodes: &[String]) -> Result<()> {
     match nodes.iter().find(|node| offline.cluster.find(node).is_none()) {
         None => Ok(()),
-        Some(absent) => Err(similar::no_such_node(&offline.cluster, absent)),
+        Some(absent) => Err(explanation::no_such_node(&offline.cluster, absent)),
     }
 }
 

@@ -7,22 +7,23 @@ use plimsoll_cluster::ApiServer;
 use plimsoll_core::CacheLimit;
 use plimsoll_directory::DirectoryConfig;
 use plimsoll_http::{BindAccess, TlsFiles, WireConfig};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
-use tracing::info;
+use tracing::{info, warn};
 
 use crate::{
     args::{BindClientArgs, LimitArgs, ServeArgs},
     cluster::ClusterSource,
-    descriptors, engine, logging,
+    engine, logging,
     runtimes::Runtimes,
     server::{Server, ServerConfig},
 };
 
 pub(super) fn serve(args: ServeArgs) -> Result<ExitCode> {
     logging::start(args.log.log_format, &args.log.log)?;
-    descriptors::raise();
+    raise_descriptors();
     let config = config(args)?;
-    let runtimes = Runtimes::start(config.wire.max_decisions, config.wire.max_requests)?;
+    let runtimes = Runtimes::start(config.wire.max_requests)?;
     let result = runtimes.block_on(async {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
@@ -51,6 +52,14 @@ pub(super) fn serve(args: ServeArgs) -> Result<ExitCode> {
     });
     runtimes.shut_down();
     result
+}
+
+/// Raises the soft limit of file descriptors to the hard one: 1,024 is common, made for programs that call `select`.
+fn raise_descriptors() {
+    let limit = getrlimit(Resource::Nofile);
+    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {
+        warn!(%error, "the limit of file descriptors cannot be raised");
+    }
 }
 
 /// Nothing was answered yet.

@@ -3,43 +3,34 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use serde::Serialize;
+use serde_json::json;
 
 use crate::{
     args::{OutputFormat, VersionArgs},
     output,
 };
 
-/// The facts that decide how a policy is compiled and run.
-#[derive(Debug, Serialize)]
-struct Build {
-    version: &'static str,
-    /// Given to the build as `PLIMSOLL_COMMIT`: a build script that runs git would rebuild after each commit.
-    commit: &'static str,
-    /// The contract that policies must be built for.
-    contract: &'static str,
-    /// The engine that compiles and runs policies.
-    engine: &'static str,
-    platform: String,
-}
-
 pub(super) fn version(args: &VersionArgs) -> Result<ExitCode> {
-    let build = Build {
-        version: env!("CARGO_PKG_VERSION"),
-        commit: option_env!("PLIMSOLL_COMMIT").filter(|commit| !commit.is_empty()).unwrap_or("unknown"),
-        contract: plimsoll_wasm::CONTRACT,
-        engine: plimsoll_wasm::ENGINE,
-        platform: format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH),
-    };
-    let text = match args.output {
-        OutputFormat::Json => format!("{}\n", serde_json::to_string_pretty(&build)?),
-        OutputFormat::Text => {
-            let Build { version, commit, contract, engine, platform } = build;
-            format!(
-                "plimsoll  {version}\ncommit    {commit}\ncontract  {contract}\nengine    {engine}\nplatform  {platform}\n"
-            )
+    let build = [
+        ("version", env!("CARGO_PKG_VERSION").to_owned()),
+        // Given to the build as a variable: a build script that runs git would rebuild after each commit.
+        ("commit", option_env!("PLIMSOLL_COMMIT").filter(|commit| !commit.is_empty()).unwrap_or("unknown").to_owned()),
+        ("contract", plimsoll_wasm::CONTRACT.to_owned()),
+        ("engine", plimsoll_wasm::ENGINE.to_owned()),
+        ("platform", format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH)),
+    ];
+    output::print(&match args.output {
+        OutputFormat::Json => {
+            let json: serde_json::Map<_, _> =
+                build.map(|(key, value)| (key.to_owned(), json!(value))).into_iter().collect();
+            format!("{:#}\n", json!(json))
         }
-    };
-    output::print(&text)?;
+        OutputFormat::Text => {
+            let lines = build.map(|(key, value)| {
+                if key == "version" { format!("plimsoll  {value}\n") } else { format!("{key:<10}{value}\n") }
+            });
+            lines.concat()
+        }
+    })?;
     Ok(ExitCode::SUCCESS)
 }

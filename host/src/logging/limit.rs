@@ -32,7 +32,7 @@ const GUEST_LINES: u32 = 100;
 const MAX_KINDS: usize = 1024;
 
 /// The line which says that lines were left out.
-const LEFT_OUT: &str = "plimsoll::left-out";
+pub(super) const LEFT_OUT: &str = "plimsoll::left-out";
 
 /// The fields that distinguish lines of one place.
 const KEYS: [&str; 4] = ["policy", "reason", "resource", "status"];

@@ -2,15 +2,12 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use anyhow::Result;
+use anyhow::{Error, Result, anyhow};
 use plimsoll_core::{Cluster, Explained, Explanation, Gateway, Nodes, Pod, Query, ReadLine, Shown, Verb};
 use serde_json::{Value, json};
 
 use super::answer;
-use crate::{
-    similar,
-    text::{one_line, push_line},
-};
+use crate::text::{hint, one_line, push_line};
 
 /// Asks about one node among all nodes of the cluster: a policy may read the others.
 pub(crate) fn ask(
@@ -22,9 +19,15 @@ pub(crate) fn ask(
 ) -> Result<Explanation> {
     let names: Vec<Cow<'_, str>> =
         cluster.slots().iter().map(|slot| Cow::Borrowed(slot.node.name().as_ref())).collect();
-    let at = names.iter().position(|name| name == node).ok_or_else(|| similar::no_such_node(cluster, node))?;
+    let at = names.iter().position(|name| name == node).ok_or_else(|| no_such_node(cluster, node))?;
     let query = Query::new(Arc::clone(pod), Nodes::Names(&names));
     Ok(gateway.explain(group, &query, at as u32)?)
+}
+
+/// The error about a node that a cluster does not have.
+pub(crate) fn no_such_node(cluster: &Cluster, node: &str) -> Error {
+    let names: Vec<&str> = cluster.slots().iter().map(|slot| &**slot.node.name()).collect();
+    anyhow!("the cluster has no node '{}'{}", one_line(node), hint(node, &names))
 }
 
 pub(crate) fn as_text(pod: &Pod, node: &str, explanation: &Explanation) -> String {

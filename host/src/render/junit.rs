@@ -29,30 +29,13 @@ pub(crate) enum TestOutcome {
     Skipped(String),
 }
 
-/// The numbers of tests by outcome.
-#[derive(Default)]
-struct Counts {
-    tests: usize,
-    failures: usize,
-    errors: usize,
-    skipped: usize,
-    time: Duration,
-}
-
 /// The whole document.
 pub(crate) fn document(suites: &[TestSuite]) -> String {
-    let mut all = Counts::default();
-    for case in suites.iter().flat_map(|suite| &suite.cases) {
-        all.add(case);
-    }
     let mut xml = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    push(&mut xml, format_args!("<testsuites name=\"plimsoll\"{}>", all.attributes()));
+    let all = counts(suites.iter().flat_map(|suite| &suite.cases));
+    push(&mut xml, format_args!("<testsuites name=\"plimsoll\"{all}>"));
     for TestSuite { name, cases } in suites {
-        let mut counts = Counts::default();
-        for case in cases {
-            counts.add(case);
-        }
-        push(&mut xml, format_args!("  <testsuite name=\"{}\"{}>", escaped(name), counts.attributes()));
+        push(&mut xml, format_args!("  <testsuite name=\"{}\"{}>", escaped(name), counts(cases)));
         for case in cases {
             push_case(&mut xml, name, case);
         }
@@ -60,6 +43,25 @@ pub(crate) fn document(suites: &[TestSuite]) -> String {
     }
     push(&mut xml, format_args!("</testsuites>"));
     xml
+}
+
+/// The attributes with the numbers of tests by outcome.
+fn counts<'c>(cases: impl IntoIterator<Item = &'c TestCase>) -> String {
+    let (mut tests, mut failures, mut errors, mut skipped, mut time) = (0, 0, 0, 0, Duration::ZERO);
+    for case in cases {
+        tests += 1;
+        time += case.took;
+        match case.outcome {
+            TestOutcome::Passed => {}
+            TestOutcome::Failure(_) => failures += 1,
+            TestOutcome::Error(_) => errors += 1,
+            TestOutcome::Skipped(_) => skipped += 1,
+        }
+    }
+    let seconds = time.as_secs_f64();
+    format!(
+        " tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\" time=\"{seconds:.6}\""
+    )
 }
 
 fn push_case(xml: &mut String, suite: &str, TestCase { name, file, took, outcome }: &TestCase) {
@@ -97,29 +99,6 @@ fn escaped(foreign: &str) -> String {
         }
     }
     xml
-}
-
-// === impl Counts ===
-
-impl Counts {
-    fn add(&mut self, case: &TestCase) {
-        self.tests += 1;
-        self.time += case.took;
-        match case.outcome {
-            TestOutcome::Passed => {}
-            TestOutcome::Failure(_) => self.failures += 1,
-            TestOutcome::Error(_) => self.errors += 1,
-            TestOutcome::Skipped(_) => self.skipped += 1,
-        }
-    }
-
-    fn attributes(&self) -> String {
-        let Self { tests, failures, errors, skipped, time } = self;
-        let seconds = time.as_secs_f64();
-        format!(
-            " tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\" time=\"{seconds:.6}\""
-        )
-    }
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ fn a_server_whose_listener_fails_gives_up_the_lease() {
     ];
     let args = args.into_iter().chain([kubeconfig.to_str().unwrap()]).chain(more);
     let Command::Serve(args) = Args::try_parse_from(args).unwrap().command else { panic!("it is serve") };
-    let runtimes = Runtimes::start(4, 64).unwrap();
+    let runtimes = Runtimes::start(64).unwrap();
     runtimes.block_on(async {
         let mut server = Server::start(config(*args).unwrap(), runtimes.wire()).await.unwrap();
         // It counts only some time after it was made.

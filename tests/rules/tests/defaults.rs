@@ -49,7 +49,7 @@ fn the_ports_that_tests_avoid_are_the_defaults() {
     assert!(ports.contains(&format!("[{}, {}]", port("--listen"), port("--admin"))), "tests/harness/src/ports.rs");
 }
 
-const COMMANDS: [&str; 6] = ["serve", "check", "run", "explain", "table", "scheduler-config"];
+const COMMANDS: [&str; 5] = ["serve", "check", "run", "explain", "scheduler-config"];
 
 /// The default of each flag of a command that has a plain one: no sentence.
 fn defaults(command: &str) -> BTreeMap<String, String> {

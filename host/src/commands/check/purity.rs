@@ -4,7 +4,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use plimsoll_core::{Cluster, Fault, Pod, ReadLine, Slot, Verb, read_for};
+use plimsoll_core::{Cluster, Fault, Pod, Verb, read_for};
 use serde_json::{Value, json};
 
 use super::trial::Callee;
@@ -33,10 +33,7 @@ impl Purity {
     pub(super) fn of(callee: &Callee) -> Vec<Self> {
         let (pod, cluster) = (Arc::new(sample::pod()), Arc::new(sample::cluster()));
         let verbs = [Verb::Filter, Verb::Score, Verb::Rank].into_iter().filter(|verb| callee.policy.verbs().has(*verb));
-        let find = |verb| match verb {
-            Verb::Rank => find_by_repeating(callee, &pod, &cluster),
-            _ => find_by_order(callee, verb, &pod, &cluster),
-        };
+        let find = |verb| find(callee, verb, &pod, &cluster);
         verbs.map(|verb| Self { verb, result: find(verb) }).collect()
     }
 
@@ -89,43 +86,29 @@ fn shown(differences: &[String]) -> String {
     first.join("; ") + &rest
 }
 
-fn find_by_repeating(callee: &Callee, pod: &Arc<Pod>, cluster: &Arc<Cluster>) -> Result<Finding, Fault> {
+fn find(callee: &Callee, verb: Verb, pod: &Arc<Pod>, cluster: &Arc<Cluster>) -> Result<Finding, Fault> {
     let nodes: Vec<u32> = (0..sample::NODES).collect();
-    let first = callee.answers(pod, cluster, Verb::Rank, &nodes)?;
-    let second = callee.answers(pod, cluster, Verb::Rank, &nodes)?;
-    let primed = callee.answers_after_validate(pod, cluster, Verb::Rank, &nodes)?;
-    let mut differences = vec![];
-    for (how, others) in [("when asked again", &second), ("after `validate`", &primed)] {
-        let pairs = cluster.slots().iter().zip(first.iter().zip(others)).filter(|(_, (first, other))| first != other);
-        differences.extend(
-            pairs.map(|(slot, (first, other)): (&Slot, _)| {
-                format!("{} is {first} first, {other} {how}", slot.node.name())
-            }),
-        );
-    }
-    Ok(Finding { differences, uncacheable: BTreeSet::new() })
-}
-
-fn find_by_order(callee: &Callee, verb: Verb, pod: &Arc<Pod>, cluster: &Arc<Cluster>) -> Result<Finding, Fault> {
-    let forwards: Vec<u32> = (0..sample::NODES).collect();
-    let backwards: Vec<u32> = forwards.iter().rev().copied().collect();
-    let whole = callee.answers(pod, cluster, verb, &forwards)?;
-    let mut turned = callee.answers(pod, cluster, verb, &backwards)?;
-    turned.reverse();
-    let primed = callee.answers_after_validate(pod, cluster, verb, &forwards)?;
-    let (mut differences, mut uncacheable) = (vec![], BTreeSet::new());
-    for node in forwards {
-        let at = node as usize;
-        let alone = callee.answers(pod, cluster, verb, &[node])?.swap_remove(0);
-        for (how, other) in [("backwards", &turned[at]), ("alone", &alone), ("after `validate`", &primed[at])] {
-            if *other != whole[at] {
-                let name = cluster.slots()[at].node.name();
-                differences.push(format!("{name} is {} after those before it, {other} asked {how}", whole[at]));
-            }
+    let first = callee.answers(pod, cluster, verb, &nodes)?;
+    let mut others = vec![("after `validate`", callee.answers_after_validate(pod, cluster, verb, &nodes)?)];
+    let mut uncacheable = BTreeSet::new();
+    if verb == Verb::Rank {
+        others.push(("asked again", callee.answers(pod, cluster, verb, &nodes)?));
+    } else {
+        let backwards: Vec<u32> = nodes.iter().rev().copied().collect();
+        let mut turned = callee.answers(pod, cluster, verb, &backwards)?;
+        turned.reverse();
+        let alone = nodes.iter().map(|node| Ok(callee.answers(pod, cluster, verb, &[*node])?.swap_remove(0)));
+        others.extend([("asked backwards", turned), ("asked alone", alone.collect::<Result<_, Fault>>()?)]);
+        for node in nodes {
+            let reads = read_for(callee.policy.as_ref(), &callee.ask(pod, cluster, sample::NODES), verb, node)?;
+            uncacheable.extend(reads.into_iter().filter(|line| line.is_of_others).map(|line| line.read));
         }
-        let reads = read_for(callee.policy.as_ref(), &callee.ask(pod, cluster, sample::NODES), verb, node)?;
-        let of_others = reads.into_iter().filter(|line: &ReadLine| line.is_of_others);
-        uncacheable.extend(of_others.map(|line| line.read));
+    }
+    let mut differences = vec![];
+    for (at, slot) in cluster.slots().iter().enumerate() {
+        for (how, other) in others.iter().filter(|(_, other)| other[at] != first[at]) {
+            differences.push(format!("{} is {} first, {} {how}", slot.node.name(), first[at], other[at]));
+        }
     }
     Ok(Finding { differences, uncacheable })
 }

@@ -5,9 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Result, anyhow, bail, ensure};
+use anyhow::{Result, anyhow, bail};
 use plimsoll_directory::{ListedPolicy, PolicyFiles};
-use plimsoll_facts::FactsConfig;
 
 use crate::commands::source_folder;
 
@@ -49,13 +48,7 @@ fn of_file(file: &Path) -> Result<PolicyFiles> {
             ensure_own(file, files.sidecar.as_deref())?;
             Ok(files)
         }
-        Some("yaml" | "yml") => plimsoll_directory::policy_files(file).or_else(|error| {
-            ensure!(
-                !is_facts_file(file),
-                "it declares sources of facts: `plimsoll serve --facts` reads it; expected a sidecar of a policy"
-            );
-            Err(error.into())
-        }),
+        Some("yaml" | "yml") => Ok(plimsoll_directory::policy_files(file)?),
         _ if file.symlink_metadata().is_err() => bail!("there is no such file or directory"),
         _ => bail!("expected a policy module (.wasm), a sidecar (.yaml), or a directory of them"),
     }
@@ -69,12 +62,6 @@ fn ensure_own(module: &Path, sidecar: Option<&Path>) -> Result<()> {
     let name = |path: &Path| path.file_name().unwrap_or_default().display().to_string();
     let sidecar = sidecar.map(name).unwrap_or_default();
     bail!("its sidecar {sidecar} names another module, {}: check {sidecar}, or rename one of them", name(&other.module))
-}
-
-/// Whether a file has the form of the operator's facts file.
-fn is_facts_file(file: &Path) -> bool {
-    let config = FactsConfig::read_text(file).and_then(|text| FactsConfig::from_text(file, &text));
-    config.is_ok_and(|config| config.names().next().is_some())
 }
 
 /// Every policy of a directory and of its groups, as `serve` would find them.

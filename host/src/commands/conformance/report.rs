@@ -6,7 +6,6 @@ use plimsoll_conformance::{Case, Mismatch, Outcome};
 use plimsoll_core::excerpt;
 use serde_json::{Value, json};
 
-use super::figures::Figures;
 use crate::{
     render::junit::{TestCase, TestOutcome, TestSuite},
     text::{count, micros, push_line},
@@ -16,18 +15,12 @@ use crate::{
 const MAX_LINES: usize = 8;
 const MAX_LINE_BYTES: usize = 300;
 
-/// The least cases from which a module that fails most of them is taken for another policy.
-const MIN_CASES: usize = 10;
-
-const OTHER_POLICY: &str = "this does not look like the policy `conformance`, which each SDK has among its examples: most cases failed; `plimsoll conformance --print-spec` says what it must do";
-
 /// The report on one module.
 pub(super) struct ConformanceReport {
     file: String,
     /// Why the module is refused.
     refusal: Option<String>,
     cases: Vec<CaseReport>,
-    figures: Option<Result<Figures, String>>,
 }
 
 /// The report on one case.
@@ -46,17 +39,16 @@ pub(super) enum CaseEnd {
 // === impl ConformanceReport ===
 
 impl ConformanceReport {
-    pub(super) fn new(file: &Path, cases: Vec<CaseReport>, figures: Option<Result<Figures, String>>) -> Self {
-        Self { file: file.display().to_string(), refusal: None, cases, figures }
+    pub(super) fn new(file: &Path, cases: Vec<CaseReport>) -> Self {
+        Self { file: file.display().to_string(), refusal: None, cases }
     }
 
     pub(super) fn refused(file: &Path, why: String) -> Self {
-        Self { file: file.display().to_string(), refusal: Some(why), cases: vec![], figures: None }
+        Self { file: file.display().to_string(), refusal: Some(why), cases: vec![] }
     }
 
     pub(super) fn is_passed(&self) -> bool {
-        let is_measured = self.figures.as_ref().is_none_or(Result::is_ok);
-        self.refusal.is_none() && is_measured && self.failed() == 0
+        self.refusal.is_none() && self.failed() == 0
     }
 
     pub(super) fn as_text(&self) -> String {
@@ -65,27 +57,14 @@ impl ConformanceReport {
             push_line(&mut text, format_args!("{}: REFUSED, {why}", self.file));
             return text;
         }
-        if self.is_of_another_policy() {
-            push_line(&mut text, format_args!("{}: {OTHER_POLICY}", self.file));
-        }
         let width = self.cases.iter().map(|report| report.case.name.len()).max().unwrap_or_default();
         for report in &self.cases {
             report.push(&mut text, width);
-        }
-        match &self.figures {
-            None => {}
-            Some(Ok(figures)) => figures.push(&mut text),
-            Some(Err(why)) => push_line(&mut text, format_args!("not measured: {why}")),
         }
         let (cases, failed) = (count(self.cases.len(), "case"), self.failed());
         let passed = self.cases.len() - failed;
         push_line(&mut text, format_args!("{}: {cases}: {passed} passed, {failed} failed", self.file));
         text
-    }
-
-    /// Whether most cases failed. A single case (`--filter`) says nothing about the module.
-    fn is_of_another_policy(&self) -> bool {
-        self.cases.len() >= MIN_CASES && self.failed() * 2 > self.cases.len()
     }
 
     pub(super) fn as_json(&self) -> Value {
@@ -95,19 +74,13 @@ impl ConformanceReport {
             "cases": self.cases.iter().map(CaseReport::as_json).collect::<Vec<_>>(),
             "passed": self.cases.len() - self.failed(),
             "failed": self.failed(),
-            "figures": self.figures.as_ref().map(|figures| match figures {
-                Ok(figures) => figures.as_json(),
-                Err(why) => json!({"error": why}),
-            }),
         })
     }
 
     pub(super) fn as_suite(&self) -> TestSuite {
         let mut cases: Vec<TestCase> = self.cases.iter().map(CaseReport::as_test).collect();
-        let refused = self.refusal.iter().map(|why| ("loads", why));
-        let not_measured = self.figures.iter().filter_map(|figures| Some(("figures", figures.as_ref().err()?)));
-        cases.extend(refused.chain(not_measured).map(|(name, why)| TestCase {
-            name: name.to_owned(),
+        cases.extend(self.refusal.iter().map(|why| TestCase {
+            name: "loads".to_owned(),
             file: None,
             took: Duration::ZERO,
             outcome: TestOutcome::Error(why.clone()),

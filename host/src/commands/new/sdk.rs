@@ -1,16 +1,15 @@
 //! The SDKs within this program, and those of a checkout.
 
-mod checkout;
 mod files;
 
-use std::path::{Path, PathBuf};
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context, Result, ensure};
 
-use self::{
-    checkout::{OwnCheckout, folder},
-    files::Files,
-};
+use self::files::Files;
 use crate::args::Language;
 
 /// The folder of a copied SDK.
@@ -20,8 +19,6 @@ pub(super) const FOLDER: &str = "sdk";
 pub(super) struct Sdk {
     language: Language,
     source: Source,
-    /// Why the checkout that this program lies in is not the source.
-    passed_over: Option<String>,
 }
 
 enum Source {
@@ -41,28 +38,24 @@ impl Sdk {
     /// # Errors
     /// If the checkout that is named has none.
     pub(super) fn of(language: Language, checkout: Option<&Path>) -> Result<Self> {
-        let of = |source, passed_over| Self { language, source, passed_over };
-        let Some(checkout) = checkout else {
-            return Ok(match language {
-                Language::Rust => match checkout::own() {
-                    OwnCheckout::Fit(sdk) => of(Source::Checkout(sdk), None),
-                    OwnCheckout::PassedOver(why) => of(Source::Repository, Some(why)),
-                    OwnCheckout::Absent => of(Source::Repository, None),
-                },
-                _ => of(Source::Copied, None),
-            });
+        let source = match checkout {
+            None if language == Language::Rust => own().map_or(Source::Repository, Source::Checkout),
+            None => Source::Copied,
+            Some(checkout) => {
+                let sdk = checkout.join(folder(language));
+                ensure!(
+                    sdk.is_dir(),
+                    "{} is no checkout of plimsoll: it has no directory {}",
+                    checkout.display(),
+                    folder(language)
+                );
+                let sdk = std::path::absolute(&sdk);
+                let sdk = sdk.with_context(|| format!("{} has no absolute path", checkout.display()))?;
+                check_path(&sdk)?;
+                Source::Checkout(sdk)
+            }
         };
-        let sdk = checkout.join(folder(language));
-        ensure!(
-            sdk.is_dir(),
-            "{} is no checkout of plimsoll: it has no directory {}",
-            checkout.display(),
-            folder(language)
-        );
-        let absolute = std::path::absolute(&sdk);
-        let absolute = absolute.with_context(|| format!("{} has no absolute path", sdk.display()))?;
-        checkout::check_path(language, &absolute)?;
-        Ok(of(Source::Checkout(absolute), None))
+        Ok(Self { language, source })
     }
 
     /// The files to write into the folder of the SDK.
@@ -108,11 +101,6 @@ impl Sdk {
         }
     }
 
-    /// Why it is not that of the checkout that this program lies in, if that could be expected.
-    pub(super) fn passed_over(&self) -> Option<&str> {
-        self.passed_over.as_deref()
-    }
-
     /// A sentence about it.
     pub(super) fn note(&self) -> String {
         let version = env!("CARGO_PKG_VERSION");
@@ -127,4 +115,34 @@ impl Sdk {
             }
         }
     }
+}
+
+/// The folder of an SDK in a checkout.
+fn folder(language: Language) -> &'static str {
+    match language {
+        Language::Rust => "plugin-sdk/rust",
+        Language::Go => "plugin-sdk/go",
+        Language::C => "plugin-sdk/c",
+        Language::Python => "plugin-sdk/python",
+        Language::Typescript => "plugin-sdk/typescript",
+        Language::Assemblyscript => "plugin-sdk/assemblyscript",
+    }
+}
+
+/// The Rust SDK of the checkout in whose `target` directory this program lies.
+fn own() -> Option<PathBuf> {
+    let program = env::current_exe().ok()?;
+    let mut sdks = program.ancestors().map(|above| above.join(folder(Language::Rust)));
+    sdks.find(|sdk| sdk.join("Cargo.toml").is_file() && check_path(sdk).is_ok())
+}
+
+/// Refuses a path that make, a shell, npm, pip, Go or cargo would read as something else.
+fn check_path(path: &Path) -> Result<()> {
+    let is_fit = |path: &str| path.chars().all(|c| c.is_alphanumeric() || "/._-+@".contains(c));
+    ensure!(
+        path.to_str().is_some_and(is_fit),
+        "{}: the path of the SDK is written into the Makefile and other files: expected letters, digits and any of / . _ - + @ alone",
+        plimsoll_core::escaped(&path.to_string_lossy(), |_| false)
+    );
+    Ok(())
 }

@@ -8,7 +8,7 @@ pub(super) const BUILD_WASM: &str = "build-wasm";
 
 /// The text of a template.
 macro_rules! template {
-    ($path:literal) => {
+    ($path:expr) => {
         include_str!(concat!("../../../../plugin-sdk/templates/", $path, ".in"))
     };
 }
@@ -19,12 +19,6 @@ const COUNTS: &str = "\
 # line to let it count.
 counts: false
 ";
-
-/// For a language whose tests run natively.
-const NATIVE: &str = "which need no WebAssembly";
-
-/// For a language whose files name a folder of the SDK.
-const CHECKOUT: &str = template!("common/checkout.yml");
 
 /// The templates of a language.
 pub(super) struct Template {
@@ -50,101 +44,64 @@ pub(super) struct Template {
     files: &'static [(&'static str, &'static str)],
 }
 
+/// The template of a language whose files are in this folder of the templates.
+macro_rules! language {
+    ($folder:literal, $language:literal, $source:literal, $tests:literal: [$($file:literal),*], $($rest:tt)*) => {
+        Template {
+            language: $language,
+            source: $source,
+            tests: $tests,
+            makefile: template!(concat!($folder, "/Makefile")),
+            workflow: template!(concat!($folder, "/workflow.yml")),
+            files: &[$(($file, template!(concat!($folder, "/", $file)))),*],
+            $($rest)*
+        }
+    };
+}
+
+const OTHER: Template = Template {
+    language: "",
+    source: "",
+    tests: "",
+    about_tests: "which need no WebAssembly",
+    makefile: "",
+    workflow: "",
+    checkout: template!("common/checkout.yml"),
+    ignored: "",
+    sidecar: "",
+    files: &[],
+};
+
 static RUST: Template = Template {
     language: "Rust",
     source: "src/lib.rs",
     tests: "src/lib.rs",
-    about_tests: NATIVE,
     makefile: template!("rust/Makefile"),
     workflow: template!("rust/workflow.yml"),
     checkout: template!("rust/checkout.yml"),
     ignored: template!("rust/gitignore"),
-    sidecar: "",
     files: &[
         ("Cargo.toml", template!("rust/Cargo.toml")),
         ("src/lib.rs", template!("rust/lib.rs")),
         (BUILD_WASM, include_str!("../../../../plugin-sdk/rust/build-wasm")),
     ],
+    ..OTHER
 };
 
-static GO: Template = Template {
-    language: "Go",
-    source: "main.go",
-    tests: "main_test.go",
-    about_tests: NATIVE,
-    makefile: template!("go/Makefile"),
-    workflow: template!("go/workflow.yml"),
-    checkout: CHECKOUT,
-    ignored: "",
-    sidecar: "",
-    files: &[
-        ("go.mod", template!("go/go.mod")),
-        ("main.go", template!("go/main.go")),
-        ("main_test.go", template!("go/main_test.go")),
-    ],
-};
+static GO: Template = language!("go", "Go", "main.go", "main_test.go": ["go.mod", "main.go", "main_test.go"], ..OTHER);
 
-static C: Template = Template {
-    language: "C",
-    source: "policy.c",
-    tests: "policy_test.c",
-    about_tests: NATIVE,
-    makefile: template!("c/Makefile"),
-    workflow: template!("c/workflow.yml"),
-    checkout: CHECKOUT,
-    ignored: "",
-    sidecar: "",
-    files: &[("policy.c", template!("c/policy.c")), ("policy_test.c", template!("c/policy_test.c"))],
-};
+static C: Template = language!("c", "C", "policy.c", "policy_test.c": ["policy.c", "policy_test.c"], ..OTHER);
 
-static PYTHON: Template = Template {
-    language: "Python",
-    source: "policy.py",
-    tests: "test_policy.py",
-    about_tests: NATIVE,
-    makefile: template!("python/Makefile"),
-    workflow: template!("python/workflow.yml"),
-    checkout: CHECKOUT,
-    ignored: template!("python/gitignore"),
-    sidecar: COUNTS,
-    files: &[("policy.py", template!("python/policy.py")), ("test_policy.py", template!("python/test_policy.py"))],
-};
+static PYTHON: Template = language!("python", "Python", "policy.py", "test_policy.py": ["policy.py", "test_policy.py"],
+    ignored: template!("python/gitignore"), sidecar: COUNTS, ..OTHER);
 
-static TYPESCRIPT: Template = Template {
-    language: "TypeScript",
-    source: "policy.ts",
-    tests: "policy.test.ts",
-    about_tests: NATIVE,
-    makefile: template!("typescript/Makefile"),
-    workflow: template!("typescript/workflow.yml"),
-    checkout: CHECKOUT,
-    ignored: template!("typescript/gitignore"),
-    sidecar: COUNTS,
-    files: &[
-        ("package.json", template!("typescript/package.json")),
-        ("tsconfig.json", template!("typescript/tsconfig.json")),
-        ("policy.ts", template!("typescript/policy.ts")),
-        ("policy.test.ts", template!("typescript/policy.test.ts")),
-    ],
-};
+static TYPESCRIPT: Template = language!("typescript", "TypeScript", "policy.ts", "policy.test.ts":
+    ["package.json", "tsconfig.json", "policy.ts", "policy.test.ts"],
+    ignored: template!("typescript/gitignore"), sidecar: COUNTS, ..OTHER);
 
-static ASSEMBLYSCRIPT: Template = Template {
-    language: "AssemblyScript",
-    source: "policy.ts",
-    tests: "policy.test.mjs",
-    about_tests: "which run the module in Node.js",
-    makefile: template!("assemblyscript/Makefile"),
-    workflow: template!("assemblyscript/workflow.yml"),
-    checkout: CHECKOUT,
-    ignored: template!("assemblyscript/gitignore"),
-    sidecar: "",
-    files: &[
-        ("package.json", template!("assemblyscript/package.json")),
-        ("tsconfig.json", template!("assemblyscript/tsconfig.json")),
-        ("policy.ts", template!("assemblyscript/policy.ts")),
-        ("policy.test.mjs", template!("assemblyscript/policy.test.mjs")),
-    ],
-};
+static ASSEMBLYSCRIPT: Template = language!("assemblyscript", "AssemblyScript", "policy.ts", "policy.test.mjs":
+    ["package.json", "tsconfig.json", "policy.ts", "policy.test.mjs"],
+    about_tests: "which run the module in Node.js", ignored: template!("assemblyscript/gitignore"), ..OTHER);
 
 // === impl Template ===
 
@@ -158,11 +115,6 @@ impl Template {
             Language::Typescript => &TYPESCRIPT,
             Language::Assemblyscript => &ASSEMBLYSCRIPT,
         }
-    }
-
-    /// The command that installs the tools of the language, as the Makefile prints it where one is missing.
-    pub(super) fn install(&self) -> &'static str {
-        self.makefile.lines().find_map(|line| line.strip_prefix("INSTALL := ")).unwrap_or_default()
     }
 
     /// The files with their paths in the folder of the policy.

@@ -13,7 +13,7 @@ use plimsoll_core::{Group, Member, Roster, ScoreScale, Verb};
 use serde_json::{Value, json};
 
 use super::resources;
-use crate::{args::SchedulerConfigArgs, output, text};
+use crate::args::SchedulerConfigArgs;
 
 /// The score plugins of kube-scheduler 1.36 with their default weights, as `--write-config-to` prints them.
 ///
@@ -36,9 +36,6 @@ const DEFAULT_PROFILE: &str = "default-scheduler";
 
 /// A plugin's weight is an int32 in kube-scheduler's configuration.
 const MAX_PLUGIN_WEIGHT: u64 = i32::MAX as u64;
-
-/// The highest score of a plugin.
-const MAX_PLUGIN_SCORE: u128 = 100;
 
 /// The scales of the groups that have another than the coarse one.
 pub(super) struct Scales {
@@ -69,7 +66,7 @@ impl Scales {
         }
         let factor = by_group.values().map(|scale| scale.factor()).max().unwrap_or(1);
         let scales = Self { by_group, factor };
-        scales.check(args, roster)?;
+        scales.check(args)?;
         Ok(scales)
     }
 
@@ -121,8 +118,8 @@ impl Scales {
         )
     }
 
-    /// Whether kube-scheduler takes the weights, and its sum for a node cannot overflow.
-    fn check(&self, args: &SchedulerConfigArgs, roster: &Roster) -> Result<()> {
+    /// Whether kube-scheduler takes the weights.
+    fn check(&self, args: &SchedulerConfigArgs) -> Result<()> {
         if !self.are_fine() {
             return Ok(());
         }
@@ -132,59 +129,14 @@ impl Scales {
             bail!("--plugin-weight names {} twice: choose one", twice.name);
         }
         let factor = u64::from(self.factor);
-        let mut sum = 0;
         for (name, weight) in plugin_weights(args) {
             let most = MAX_PLUGIN_WEIGHT / factor;
             ensure!(
                 u64::from(weight) <= most,
                 "--plugin-weight {name}={weight}: with --fine-scores it becomes {weight} x {factor}, and kube-scheduler takes at most {MAX_PLUGIN_WEIGHT}; expected at most {most}, or --fine-scores without a tie-break"
             );
-            sum += u128::from(weight) * u128::from(factor) * MAX_PLUGIN_SCORE;
         }
-        for (name, _) in roster.groups().filter(|(_, group)| scores(group)) {
-            // A tie-break is below the part of the scale that one point of a policy has.
-            let highest = u128::from(self.of(name).max()) * 101 / 100;
-            sum += highest * u128::from(self.weight_of(name, args.weight)) * 10;
-        }
-        if i64::try_from(sum).is_err() {
-            bail!(
-                "--weight {}: with --fine-scores the sum of a node's scores could be {sum}, and kube-scheduler counts to {}; lower --weight or --plugin-weight",
-                args.weight,
-                i64::MAX
-            );
-        }
-        self.remark_on_tie_breaks(args, roster);
         Ok(())
-    }
-
-    /// Says where a tie-break does something else than decide among equal nodes.
-    fn remark_on_tie_breaks(&self, args: &SchedulerConfigArgs, roster: &Roster) {
-        let breaks_ties = |group: &str| matches!(self.of(group), ScoreScale::FineWith(_));
-        let all: Vec<_> = roster.groups().filter(|(_, group)| scores(group)).collect();
-        let breaking: Vec<_> = all.iter().filter(|(name, _)| breaks_ties(name)).collect();
-        let most = ScoreScale::MAX_EXTENDER_WEIGHT;
-        if u64::from(args.weight) * breaking.len() as u64 > u64::from(most) {
-            output::remark(&format!(
-                "--weight {} times {} is above {most}: the tie-breaks of --fine-scores can together outweigh a point of the scheduler's own plugins",
-                args.weight,
-                text::count(breaking.len(), "group")
-            ));
-        }
-        if !breaking.is_empty() && all.len() > 1 {
-            output::remark(
-                "a tie-break decides among nodes with equal scores of its group: if another group scores the same pod, it can outweigh a difference of less than a sixteenth of a point there",
-            );
-        }
-        for (name, group) in breaking {
-            let weights: u64 = scorers(group).map(|member| u64::from(member.config.weight)).sum();
-            if weights > ScoreScale::MAX_POLICY_WEIGHTS {
-                output::remark(&format!(
-                    "the weights of the policies of the group {} add up to {weights}: above {} there is no tie-break",
-                    shown(name),
-                    ScoreScale::MAX_POLICY_WEIGHTS
-                ));
-            }
-        }
     }
 }
 

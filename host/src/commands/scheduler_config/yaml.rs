@@ -5,33 +5,9 @@ use std::fmt::Write;
 use serde_json::Value;
 
 /// The order of keys on all levels; other keys come last.
-const ORDER: [&str; 24] = [
-    // Of a plugin.
-    "name",
-    "apiVersion",
-    "kind",
-    "clientConnection",
-    "kubeconfig",
-    "profiles",
-    "schedulerName",
-    "extenders",
-    "urlPrefix",
-    "filterVerb",
-    "preemptVerb",
-    "prioritizeVerb",
-    "bindVerb",
-    "weight",
-    "enableHTTPS",
-    "tlsConfig",
-    "caFile",
-    "certFile",
-    "keyFile",
-    "serverName",
-    "nodeCacheCapable",
-    "ignorable",
-    "httpTimeout",
-    "managedResources",
-];
+const ORDER: &str = "name apiVersion kind clientConnection kubeconfig profiles schedulerName extenders urlPrefix \
+    filterVerb preemptVerb prioritizeVerb bindVerb weight enableHTTPS tlsConfig caFile certFile keyFile serverName \
+    nodeCacheCapable ignorable httpTimeout managedResources";
 
 /// The text of a configuration.
 pub(super) fn of(config: &Value) -> String {
@@ -59,7 +35,7 @@ pub(super) fn with_comment(text: &str, key: &str, comment: &str) -> String {
 
 /// Writes the fields of an object: the first behind `first`, the others behind `indent`.
 fn fields(text: &mut String, object: &Value, first: &str, indent: &str) {
-    let place = |key: &str| ORDER.iter().position(|listed| *listed == key).unwrap_or(ORDER.len());
+    let place = |key: &str| ORDER.split(' ').position(|listed| listed == key).unwrap_or(usize::MAX);
     let mut fields: Vec<_> = object.as_object().into_iter().flatten().collect();
     fields.sort_by_key(|(key, _)| place(key));
     for (at, (key, value)) in fields.into_iter().enumerate() {

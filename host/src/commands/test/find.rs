@@ -1,19 +1,25 @@
 //! Finds the policies to test, and their cases.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     path::{Path, PathBuf},
 };
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use plimsoll_cases::Case;
 use plimsoll_directory::PolicyFiles;
 
-use super::{copies::Copies, places::CasesRoot, report::Skipped, walk::Walk};
+use super::report::Skipped;
 use crate::{args::TestArgs, text::count};
 
 /// Maximum number of policies that an error names.
 const SHOWN_POLICIES: usize = 5;
+
+/// Directories of build tools; a module in one of them is tested if that directory is named.
+const LEFT_OUT: [&str; 2] = ["target", "node_modules"];
+
+/// Maximum depth below the directory that is named.
+const MAX_DEPTH: usize = 8;
 
 /// A policy with the files of its cases.
 pub(super) struct Subject {
@@ -32,6 +38,16 @@ pub(super) struct Found {
     pub(super) skipped: Vec<Skipped>,
 }
 
+/// The files of a directory and of those below it.
+#[derive(Default)]
+struct Walk {
+    modules: BTreeSet<PathBuf>,
+    /// YAML files that are no cases: some may be sidecars.
+    yaml: BTreeSet<PathBuf>,
+    /// Directories named `cases`, and those in them, that have YAML files.
+    cases: BTreeSet<PathBuf>,
+}
+
 /// Finds policies and cases.
 ///
 /// # Errors
@@ -41,7 +57,7 @@ pub(super) fn find(args: &TestArgs) -> Result<Found> {
     let mut named = Vec::new();
     for file in &args.files {
         match file.extension().and_then(|ending| ending.to_str()) {
-            _ if file.is_dir() => walk.add(file, false)?,
+            _ if file.is_dir() => walk.add(file, false, 0)?,
             _ if !file.exists() => bail!("{}: there is no such file or directory", file.display()),
             Some("wasm" | "yaml" | "yml") => {
                 let subject = Subject::of(file, false);
@@ -58,23 +74,20 @@ pub(super) fn find(args: &TestArgs) -> Result<Found> {
     subjects.extend(sidecars(&walk));
     let mut seen = BTreeSet::new();
     subjects.retain(|subject| seen.insert(subject.files.clone().map_err(|_| subject.file.clone())));
-    let mut used = BTreeMap::new();
+    let mut used = BTreeSet::new();
     match args.cases.as_deref() {
         Some(file) if file.is_file() => {
             drop_bystanders(&mut subjects);
             take_file(&mut subjects, file)?;
         }
         Some(directory) => {
-            walk.add(directory, directory.file_name().is_some_and(|name| name == "cases"))?;
+            walk.add(directory, directory.file_name().is_some_and(|name| name == "cases"), 0)?;
             used.extend(take_cases(&mut subjects, Some(directory))?);
         }
         None => used.extend(take_cases(&mut subjects, None)?),
     }
     drop_bystanders(&mut subjects);
-    drop_copies(&mut subjects);
-    let mut skipped = orphans(&walk, &used);
-    skipped.extend(ignored(&walk, used)?);
-    Ok(Found { subjects, skipped })
+    Ok(Found { subjects, skipped: orphans(&walk, &used) })
 }
 
 /// Sidecars that name a module: several policies may share one.
@@ -106,11 +119,11 @@ fn take_file(subjects: &mut [Subject], file: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Gives each policy its cases, and returns their directories: the real path of each, and the one that is shown.
-fn take_cases(subjects: &mut [Subject], named: Option<&Path>) -> Result<BTreeMap<PathBuf, PathBuf>> {
+/// Gives each policy its cases, and returns the real paths of their directories.
+fn take_cases(subjects: &mut [Subject], named: Option<&Path>) -> Result<BTreeSet<PathBuf>> {
     let usable = subjects.iter().filter(|subject| subject.files.is_ok());
     let (policies, folders): (BTreeSet<_>, Vec<_>) = usable.map(|subject| (subject.name(), subject.folder())).unzip();
-    let mut used = BTreeMap::new();
+    let mut used = BTreeSet::new();
     for subject in subjects {
         let is_usable = subject.files.is_ok();
         let name = subject.name();
@@ -119,20 +132,23 @@ fn take_cases(subjects: &mut [Subject], named: Option<&Path>) -> Result<BTreeMap
         // A build and what was deployed from it have one name, and the cases are for both.
         let is_only_in_run = is_usable && policies.len() == 1;
         let directories = if let Some(directory) = named {
-            CasesRoot { directory, is_named: true }.places(&name, is_only_in_run)
+            let mut places = places(directory, &name, is_only_in_run);
+            if directory.file_name().is_some_and(|folder| folder == "cases") {
+                places.extend(spellings(&name).map(|name| directory.join(name)));
+            }
+            places.extend(is_only_in_run.then(|| directory.to_owned()));
+            places
         } else {
-            let root = |directory| CasesRoot { directory, is_named: false };
-            let mut directories = root(&folder).places(&name, is_only_in_folder);
-            directories.extend(root(Path::new(".")).places(&name, is_only_in_run));
-            directories
+            let mut places = places(&folder, &name, is_only_in_folder);
+            places.extend(self::places(Path::new("."), &name, is_only_in_run));
+            places
         };
         let mut taken = BTreeSet::new();
         for directory in directories {
             let Ok(real) = directory.canonicalize() else { continue };
             if real.is_dir() && taken.insert(real.clone()) {
-                let directory = tidy(&directory);
-                subject.cases.extend(Case::files(&directory)?);
-                used.insert(real, directory);
+                subject.cases.extend(Case::files(&tidy(&directory))?);
+                used.insert(real);
             }
         }
     }
@@ -151,18 +167,20 @@ fn drop_bystanders(subjects: &mut Vec<Subject>) {
     });
 }
 
-/// Drops all but the first by path of policies that are the same; each that was named on the command line stays.
-fn drop_copies(subjects: &mut Vec<Subject>) {
-    let mut copies = Copies::among(subjects.iter().map(Subject::name));
-    subjects.retain(|subject| {
-        let is_copy = |files| copies.is_copy(subject.name(), files, &subject.cases);
-        !subject.files.as_ref().is_ok_and(is_copy) || !subject.is_searched
-    });
+/// The directories in `at` that may have cases of a policy; `is_only`: cases without a name are its own.
+fn places(at: &Path, policy: &str, is_only: bool) -> Vec<PathBuf> {
+    let named = spellings(policy).flat_map(|name| [at.join(&name).join("cases"), at.join("cases").join(&name)]);
+    named.chain(is_only.then(|| at.join("cases"))).collect()
+}
+
+/// Cargo writes the module of the package `a-b` as `a_b.wasm`.
+fn spellings(name: &str) -> impl Iterator<Item = String> + use<> {
+    BTreeSet::from([name.to_owned(), name.replace('_', "-"), name.replace('-', "_")]).into_iter()
 }
 
 /// Directories of cases that belong to no policy.
-fn orphans(walk: &Walk, used: &BTreeMap<PathBuf, PathBuf>) -> Vec<Skipped> {
-    let is_unused = |directory: &&PathBuf| directory.canonicalize().is_ok_and(|real| !used.contains_key(&real));
+fn orphans(walk: &Walk, used: &BTreeSet<PathBuf>) -> Vec<Skipped> {
+    let is_unused = |directory: &&PathBuf| directory.canonicalize().is_ok_and(|real| !used.contains(&real));
     let skipped = |directory: &PathBuf| {
         let cases = Case::files(directory).map_or(0, |files| files.len());
         let (file, cases) = (tidy(directory), count(cases, "case"));
@@ -171,23 +189,42 @@ fn orphans(walk: &Walk, used: &BTreeMap<PathBuf, PathBuf>) -> Vec<Skipped> {
     walk.cases.iter().filter(is_unused).map(skipped).collect()
 }
 
-/// Files beside cases that only look like cases: a test that is never run must not look like one that passes.
-fn ignored(walk: &Walk, mut directories: BTreeMap<PathBuf, PathBuf>) -> Result<Vec<Skipped>> {
-    for directory in &walk.look_like_cases {
-        let Ok(real) = directory.canonicalize() else { continue };
-        directories.entry(real).or_insert_with(|| tidy(directory));
-    }
-    let mut skipped = Vec::new();
-    for directory in directories.into_values() {
-        let why = || plimsoll_cases::WRONG_CASE.to_owned();
-        skipped.extend(Case::ignored_files(&directory)?.into_iter().map(|file| Skipped { file, why: why() }));
-    }
-    Ok(skipped)
-}
-
 /// A path without `./`, as a user would write it.
 fn tidy(path: &Path) -> PathBuf {
     path.strip_prefix(".").map_or_else(|_| path.to_owned(), ToOwned::to_owned)
+}
+
+// === impl Walk ===
+
+impl Walk {
+    /// Adds a directory; `is_cases`: all YAML files in it are cases.
+    ///
+    /// # Errors
+    /// If it cannot be listed.
+    fn add(&mut self, directory: &Path, is_cases: bool, depth: usize) -> Result<()> {
+        let listed = directory.read_dir().with_context(|| format!("{} cannot be read", directory.display()))?;
+        for entry in listed.flatten() {
+            let (path, name) = (entry.path(), entry.file_name());
+            if name.as_encoded_bytes().starts_with(b".") {
+                continue;
+            }
+            // Of a link to a directory, the type is that of the link: it may lead back here.
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                // A directory below that cannot be read is left out, as one of another user.
+                if !LEFT_OUT.iter().any(|left_out| name == *left_out) && depth < MAX_DEPTH && path.read_dir().is_ok() {
+                    self.add(&path, is_cases || name == "cases", depth + 1)?;
+                }
+                continue;
+            }
+            match path.extension().and_then(|ending| ending.to_str()) {
+                Some("yaml" | "yml") if is_cases => drop(self.cases.insert(directory.to_owned())),
+                Some("yaml" | "yml") => drop(self.yaml.insert(path)),
+                Some("wasm") if !is_cases => drop(self.modules.insert(path)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
 }
 
 // === impl Subject ===

@@ -3,12 +3,12 @@
 use std::{borrow::Cow, collections::HashSet, path::Path};
 
 use anyhow::{Context, Result, bail, ensure};
-use plimsoll_cases::{ProposedVictims, World};
+use plimsoll_cases::World;
 use plimsoll_cluster::RawObjects;
 use plimsoll_system::bounded_file::read_input;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::{args::RecordArgs, output, similar};
+use crate::{args::RecordArgs, output, text};
 
 /// Maximum bytes of a request: 5,000 whole nodes of 16 kB.
 const MAX_REQUEST_BYTES: u64 = 128 << 20;
@@ -29,10 +29,9 @@ pub(super) fn world(args: &RecordArgs) -> Result<World> {
         for node in &args.nodes {
             let all: Vec<Cow<'_, str>> = names(&world.nodes).collect();
             let all: Vec<&str> = all.iter().map(AsRef::as_ref).collect();
-            ensure!(all.contains(&node.as_str()), "the cluster has no node '{node}'{}", similar::hint(node, &all));
+            ensure!(all.contains(&node.as_str()), "the cluster has no node '{node}'{}", text::hint(node, &all));
         }
         world.request = Some(args.nodes.clone());
-        world.candidates.retain(|candidate| args.nodes.contains(&candidate.node));
     }
     Ok(world)
 }
@@ -52,45 +51,26 @@ fn of_pod(file: &Path, snapshot: Option<RawObjects>) -> Result<World> {
     Ok(World { pod, nodes, pods, namespaces, ..World::default() })
 }
 
-/// The world of the body of a filter, prioritize, preempt or bind.
+/// The world of the body of a filter or prioritize.
 fn of_request(body: &Value, snapshot: Option<RawObjects>, file: &Path) -> Result<World> {
     let has_snapshot = snapshot.is_some();
-    let RawObjects { mut nodes, mut pods, namespaces } = snapshot.unwrap_or_default();
-    if let (Some(name), Some(node)) = (text(body, "PodName"), text(body, "Node")) {
-        return of_bind(body, &name, &node, World { nodes, pods, namespaces, ..World::default() });
-    }
+    let RawObjects { mut nodes, pods, namespaces } = snapshot.unwrap_or_default();
     let Some(pod) = field(body, "Pod").filter(|pod| pod.is_object()).cloned() else {
-        bail!("{}: expected the body of a filter, prioritize, preempt or bind", file.display())
+        bail!("{}: expected the body of a filter or prioritize", file.display())
     };
     let mut request = None;
-    let mut candidates = Vec::new();
     if let Some(whole) = field(body, "Nodes").and_then(|list| field(list, "items")).and_then(Value::as_array) {
         request = Some(names(whole).map(Cow::into_owned).collect::<Vec<String>>());
         put_all(&mut nodes, whole);
     } else if let Some(listed) = field(body, "NodeNames").and_then(Value::as_array) {
         let listed: Vec<String> = listed.iter().filter_map(Value::as_str).map(str::to_owned).collect();
         request = Some(known(listed, &nodes, has_snapshot)?);
-    } else {
-        candidates = victims(body, &mut nodes, &mut pods, has_snapshot)?;
-        if candidates.is_empty() {
-            bail!("{}: it names no nodes: expected Nodes, NodeNames, or victims by node", file.display());
-        }
     }
-    if request.as_ref().is_some_and(Vec::is_empty) {
+    if request.as_ref().is_none_or(Vec::is_empty) {
         bail!("{}: it names no nodes, or none that the snapshot has", file.display());
     }
-    // The pods on the nodes are not part of a request; victims are, but maybe not all pods of their node.
-    let without_pods = !has_snapshot && pods.is_empty();
-    Ok(World { pod, nodes, request, pods, namespaces, candidates, without_pods, ..World::default() })
-}
-
-fn of_bind(body: &Value, name: &str, node: &str, world: World) -> Result<World> {
-    let namespace = text(body, "PodNamespace").unwrap_or_default();
-    let is_it = |pod: &&Value| at(pod, "/metadata/name") == name && at(pod, "/metadata/namespace") == namespace;
-    let pod = world.pods.iter().find(is_it).cloned();
-    let pod = pod.with_context(|| format!("a bind names its pod: --snapshot FILE must have {namespace}/{name}"))?;
-    ensure!(names(&world.nodes).any(|known| known == node), "the snapshot has no node '{node}', which the bind names");
-    Ok(World { pod, request: Some(vec![node.to_owned()]), ..world })
+    // The pods on the nodes are not part of a request.
+    Ok(World { pod, nodes, request, pods, namespaces, without_pods: !has_snapshot, ..World::default() })
 }
 
 /// The nodes of names mode: those that the snapshot has. Without one the policy would be asked about nodes without labels,
@@ -116,40 +96,6 @@ fn known(listed: Vec<String>, nodes: &[Value], has_snapshot: bool) -> Result<Vec
     Ok(known)
 }
 
-/// The candidates of a preemption; victims are whole objects, or only their UIDs.
-fn victims(
-    body: &Value,
-    nodes: &mut Vec<Value>,
-    pods: &mut Vec<Value>,
-    has_snapshot: bool,
-) -> Result<Vec<ProposedVictims>> {
-    let by_node = ["NodeNameToVictims", "NodeNameToMetaVictims"].map(|key| field(body, key).and_then(Value::as_object));
-    let mut candidates = Vec::new();
-    for (node, proposed) in by_node.into_iter().flatten().flatten() {
-        if !names(nodes).any(|name| name == node.as_str()) {
-            ensure!(!has_snapshot, "the snapshot has no node '{node}', which the request names");
-            nodes.push(json!({"metadata": {"name": node}}));
-        }
-        let mut victims = Vec::new();
-        for victim in field(proposed, "Pods").and_then(Value::as_array).into_iter().flatten() {
-            let uid = text(victim, "UID").unwrap_or_else(|| at(victim, "/metadata/uid").into_owned());
-            if victim.get("metadata").is_some() && !pods.iter().any(|pod| at(pod, "/metadata/uid") == uid) {
-                let mut placed = victim.clone();
-                placed["spec"]["nodeName"] = node.as_str().into();
-                pods.push(placed);
-            }
-            let pod = pods.iter().find(|pod| at(pod, "/metadata/uid") == uid);
-            let pod = pod.with_context(|| {
-                format!("the request names a victim by its UID {uid}: --snapshot FILE must have that pod")
-            })?;
-            victims.push(format!("{}/{}", at(pod, "/metadata/namespace"), at(pod, "/metadata/name")));
-        }
-        let violations = field(proposed, "NumPDBViolations").and_then(Value::as_u64).unwrap_or_default();
-        candidates.push(ProposedVictims { node: node.clone(), victims, pdb_violations: violations as u32 });
-    }
-    Ok(candidates)
-}
-
 /// Whole nodes of a request are newer than those of a snapshot.
 fn put_all(nodes: &mut Vec<Value>, newer: &[Value]) {
     let replaced: HashSet<Cow<'_, str>> = names(newer).collect();
@@ -165,10 +111,6 @@ fn names(nodes: &[Value]) -> impl Iterator<Item = Cow<'_, str>> {
 fn field<'v>(object: &'v Value, name: &str) -> Option<&'v Value> {
     let fields = object.as_object()?;
     fields.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value)
-}
-
-fn text(object: &Value, name: &str) -> Option<String> {
-    field(object, name)?.as_str().map(str::to_owned)
 }
 
 fn at<'v>(object: &'v Value, pointer: &str) -> Cow<'v, str> {

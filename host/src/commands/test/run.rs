@@ -1,6 +1,6 @@
 //! Runs the cases of policies, with the limits that `serve` has.
 
-use std::{path::Path, sync::Arc, time::Instant};
+use std::{sync::Arc, time::Instant};
 
 use plimsoll_cases::{CallLimits, Case, CaseError};
 use plimsoll_core::{FactAccess, Loader, Policy, PolicyConfig, SidecarFacts};
@@ -11,7 +11,7 @@ use super::{
     find::{Found, Subject},
     report::{CaseOutcome, CaseReport, MAX_SHOWN, PolicyReport, Skipped, TestReport},
 };
-use crate::{args::TestArgs, logging::GuestLines};
+use crate::{args::TestArgs, logging::CASE};
 
 /// After this many cases in which its time ran out, a policy is not asked any more: it may have thousands.
 const MAX_TIMEOUTS: usize = 5;
@@ -20,8 +20,6 @@ const MAX_TIMEOUTS: usize = 5;
 pub(super) struct Tester<'a> {
     pub(super) args: &'a TestArgs,
     pub(super) loader: &'a WasmLoader,
-    /// Shows the lines that policies log.
-    pub(super) lines: Option<&'a GuestLines>,
 }
 
 /// A policy that is loaded.
@@ -83,7 +81,8 @@ impl Tester<'_> {
                 let error = format!("not run: the policy ran out of time in {MAX_TIMEOUTS} cases before");
                 CaseOutcome::Error { line: None, error }
             } else {
-                self.showing_lines(subject, file, || policy.outcome(case, self.args.explain))
+                let _case = tracing::info_span!(target: CASE, "case", file = %file.display()).entered();
+                policy.outcome(case, self.args.explain)
             };
             timeouts += usize::from(outcome.is_timeout());
             reports.push(CaseReport { file: file.clone(), description, outcome, took: started.elapsed() });
@@ -94,14 +93,6 @@ impl Tester<'_> {
     /// Whether one of these texts contains that of the filter.
     fn is_wanted(&self, texts: &[&str]) -> bool {
         self.args.filter.as_ref().is_none_or(|filter| texts.iter().any(|text| text.contains(filter.as_str())))
-    }
-
-    /// Shows the lines that the policy logs meanwhile, if they are wanted.
-    fn showing_lines<T>(&self, subject: &Subject, case: &Path, run: impl FnOnce() -> T) -> T {
-        match self.lines {
-            Some(lines) => lines.of_case(&subject.file.display(), &case.display(), run),
-            None => run(),
-        }
     }
 }
 

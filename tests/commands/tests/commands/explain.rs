@@ -90,23 +90,6 @@ fn explain_says_which_node_the_cluster_does_not_have() {
 }
 
 #[test]
-fn table_merges_values_that_lead_to_the_same_answer() {
-    let directory = tempdir().unwrap();
-    let pod = directory.path().join("pod.json");
-    fs::write(&pod, POD).unwrap();
-    let args =
-        ["table", "tenant-pool", "--no-compile-cache", "--sample", "--policies", text(policies()), "--pod", text(&pod)];
-    let printed = run(&[&args[..], &["--output", "json"]].concat());
-    assert_eq!(printed.code, Some(0), "{printed:?}");
-    let report: Value = serde_json::from_str(&printed.out).unwrap();
-    let rows = report["tables"][0]["rows"].as_array().unwrap();
-    let fits: Vec<&Value> = rows.iter().filter(|row| row["then"] == json!({"verdict": "fits"})).collect();
-    let [row] = fits.as_slice() else { panic!("{report:#}") };
-    let pools = row["if"].as_array().unwrap().last().unwrap();
-    assert_eq!(pools["values"], json!(["shared", "team-a"]), "{report:#}");
-}
-
-#[test]
 fn check_tells_whether_answers_depend_on_their_order() {
     let sidecar = policies().join("tenant-pool.yaml");
     let printed = run(&["check", "--purity", "--no-compile-cache", text(&sidecar)]);

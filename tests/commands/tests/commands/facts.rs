@@ -106,7 +106,7 @@ fn sources_without_facts_are_named_in_one_line_with_the_flag_that_brings_them() 
     let files = ["policies", "pod.json", "nodes.json", "facts.yaml"].map(at);
     let [policies, pod, nodes, facts] = files.each_ref().map(|file| text(file));
     let common = ["--no-compile-cache", "--policies", policies, "--pod", pod, "--snapshot", nodes];
-    for command in [&["run"][..], &["explain", "--node", "n1"], &["table", "busy"]] {
+    for command in [&["run"][..], &["explain", "--node", "n1"]] {
         let printed = run(&[command, &common].concat());
         let expected = "plimsoll: there are no facts of 'load' (policy busy): name them with --facts-snapshot FILE\n";
         assert_eq!(printed.err, expected, "{command:?} {printed:?}");
@@ -197,16 +197,6 @@ fn check_applies_the_limits_on_facts_to_the_whole_directory() {
     let line = printed.out.lines().find(|line| line.contains(": group/second: REFUSED, ")).unwrap();
     assert!(line.contains(why), "{line}");
     assert_eq!(run(&["check", "--no-compile-cache", text(&at("group"))]).code, Some(0), "by itself it is within them");
-}
-
-#[test]
-fn check_says_that_a_file_is_the_one_of_serve_facts() {
-    let directory = tempdir().unwrap();
-    fs::write(directory.path().join("facts.yaml"), "racks: {file: {path: racks.csv}}\n").unwrap();
-    let printed = plimsoll(directory.path(), &["check", "--no-compile-cache", "facts.yaml"]).unwrap();
-    let expected = "facts.yaml: REFUSED, it declares sources of facts: `plimsoll serve --facts` reads it; \
-        expected a sidecar of a policy\n";
-    assert_eq!((printed.code, printed.out.as_str()), (Some(1), expected));
 }
 
 #[test]

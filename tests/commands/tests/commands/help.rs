@@ -18,7 +18,6 @@ fn help_is_what_the_golden_files_say() {
         "conformance",
         "run",
         "explain",
-        "table",
         "scheduler-config",
         "version",
         "completions",
@@ -43,7 +42,7 @@ fn every_flag_of_serve_is_an_environment_variable() {
 #[test]
 fn a_variable_that_is_set_to_nothing_counts_as_not_set() {
     let directory = tempdir().unwrap();
-    for command in ["serve", "check", "test", "run", "explain", "table", "scheduler-config"] {
+    for command in ["serve", "check", "test", "run", "explain", "scheduler-config"] {
         let help = run(&[command, "--help"]).out;
         let names: Vec<&str> = help.split("[env: ").skip(1).filter_map(|rest| rest.split(['=', ']']).next()).collect();
         assert!(!names.is_empty(), "{command}");

@@ -68,7 +68,6 @@ fn a_pipe_or_a_device_in_the_place_of_a_file_is_refused_at_once_by_every_command
     for file in ["pipe", "/dev/zero"] {
         table.push([&["run"][..], &sample, &["--pod", file]].concat());
         table.push([&["explain"][..], &sample, &["--node", "n", "--pod", file]].concat());
-        table.push([&["table", "tenant-pool"][..], &sample, &["--pod", file]].concat());
         for source in ["--snapshot", "--kubeconfig"] {
             table.push(vec!["run", "--no-compile-cache", "--policies", policies, "--pod", "pod.json", source, file]);
             table.push([&serve[..], &[source, file]].concat());
@@ -157,8 +156,6 @@ fn a_line_break_in_a_name_forges_no_line_of_what_a_command_prints() {
         [run("explain"), vec!["--snapshot", &json, "--node", &absent]].concat(),
         [run("run"), vec!["--snapshot", &absent]].concat(),
         [run("run"), vec!["--kubeconfig", &absent]].concat(),
-        [run("table"), vec!["tenant-pool", "--snapshot", &json]].concat(),
-        [run("table"), vec![FORGED, "--snapshot", &json]].concat(),
         vec!["scheduler-config", "--no-compile-cache", "--policies", "."],
         vec!["scheduler-config", "--no-compile-cache", "--policies", &folder],
     ] {

@@ -47,13 +47,12 @@ fn printed_by_commands() -> Vec<Value> {
     let of = |directory| ["--policies", directory];
     let (good, bad) = (of(text(policies())), of(text(&failing)));
     let node: [&str; 2] = ["--node", "node-170"];
-    let commands: [Vec<&str>; 10] = [
+    let commands: [Vec<&str>; 9] = [
         [&["run"][..], &all, &about, &good].concat(),
         [&["run", "--explain"][..], &all, &about, &good, &node].concat(),
         [&["run"][..], &all, &about, &bad].concat(),
         [&["explain"][..], &all, &about, &good, &node].concat(),
         [&["explain"][..], &all, &about, &bad, &node].concat(),
-        [&["table", "tenant-pool"][..], &all, &about, &good].concat(),
         [&["check", "--purity"][..], &all, &[text(policies()), text(&failing), text(&refused)]].concat(),
         [&["test", "--explain"][..], &all, &["--cases", text(&wrong), text(&good_module)]].concat(),
         [&["test"][..], &all, &["--cases", text(&wrong), text(&broken)]].concat(),

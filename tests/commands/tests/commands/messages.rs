@@ -35,30 +35,6 @@ fn run_and_scheduler_config_name_every_policy_that_cannot_be_loaded() {
     }
 }
 
-/// By default the fault of a score is ignored, so the rows are missing in silence.
-#[test]
-fn table_says_for_which_pod_a_policy_had_no_answer() {
-    let directory = tempdir().unwrap();
-    let at = |name: &str| directory.path().join(name);
-    fs::create_dir(at("p")).unwrap();
-    fs::copy(guest("fragile"), at("p/fragile.wasm")).unwrap();
-    fs::write(at("pod.json"), POD).unwrap();
-    fs::write(at("train.json"), train()).unwrap();
-    for sidecar in ["onError: ignore\n", "onError: fail\n"] {
-        fs::write(at("p/fragile.yaml"), sidecar).unwrap();
-        let table = ["table", "fragile", "--no-compile-cache", "--sample", "--policies", "p"];
-        let pods = ["--pod", "pod.json", "--pod", "train.json"];
-        let printed = plimsoll(directory.path(), &[&table[..], &pods].concat()).unwrap();
-        assert_eq!(printed.code, Some(0), "{printed:?}");
-        let failed =
-            printed.out.lines().find(|line| line.starts_with("policy fragile failed to score for pod ")).unwrap();
-        assert!(failed.contains(": 200 nodes had no answer: panic"), "{failed}");
-        let printed = plimsoll(directory.path(), &[&table[..], &pods, &["--output", "json"]].concat()).unwrap();
-        let report: Value = serde_json::from_str(&printed.out).unwrap();
-        assert!(report["remarks"][0].as_str().unwrap().contains("200 nodes had no answer"), "{report}");
-    }
-}
-
 #[test]
 fn scheduler_config_warns_of_a_timeout_below_that_of_serve_and_refuses_a_profile_that_is_there_twice() {
     let directory = tempdir().unwrap();

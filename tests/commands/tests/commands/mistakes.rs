@@ -14,7 +14,7 @@ fn an_unknown_node_is_an_error_that_names_similar_ones() {
     fs::write(&pod, POD).unwrap();
     let rest = ["--no-compile-cache", "--sample", "--policies", text(policies()), "--pod", text(&pod)];
     let cases = [
-        ("node-1990", "plimsoll: the cluster has no node 'node-1990'; similar names: node-199, node-190, node-090\n"),
+        ("node-1990", "plimsoll: the cluster has no node 'node-1990'; similar names: node-190, node-199, node-090\n"),
         ("worker", "plimsoll: the cluster has no node 'worker'; it has node-000, node-001, node-002 and 197 more\n"),
     ];
     for (node, expected) in cases {
@@ -41,7 +41,7 @@ fn the_source_folder_of_a_policy_is_not_taken_for_a_directory_of_policies() {
     };
     let about =
         ["--no-compile-cache", "--sample", "--policies", "needs-label", "--pod", "needs-label/pods/needs-gpu.yaml"];
-    let commands: [&[&str]; 3] = [&["run"], &["explain", "--node", "node-000"], &["table", "needs-label"]];
+    let commands: [&[&str]; 2] = [&["run"], &["explain", "--node", "node-000"]];
     for first in ["run `make deploy` there, then ", ""] {
         for command in commands {
             let printed = print(&[command, &about].concat());

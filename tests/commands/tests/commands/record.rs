@@ -55,7 +55,6 @@ fn a_recorded_request_becomes_a_case_of_a_page_that_holds() {
         ("zone-spread", "nocache/002-prioritize"),
         ("warm-image", "nocache/002-prioritize"),
         ("gpu-binpack", "nocache/001-filter"),
-        ("preempt-guard", "nocache/021-preempt"),
     ] {
         let (module, request) = (module(policy), recording(request));
         let case = format!("{policy}.yaml");
@@ -120,19 +119,6 @@ fn a_case_keeps_what_was_read_of_the_whole_cluster() {
 }
 
 #[test]
-fn a_bind_is_recorded_from_its_request_and_a_snapshot() {
-    let directory = tempdir().unwrap();
-    lay_out(directory.path());
-    let bind = json!({"PodName": "p1", "PodNamespace": "web", "PodUID": "p1", "Node": "n2"});
-    fs::write(directory.path().join("bind.json"), bind.to_string()).unwrap();
-    let of = |request: &str, policy: &str| {
-        test(directory.path(), &["--record", "-", "--request", request, "--snapshot", "cluster.json", policy])
-    };
-    let printed = of("bind.json", &module("gpu-binpack"));
-    assert!(printed.out.ends_with("  bind:\n    n2: {annotations: {}}\n"), "{printed:?}");
-}
-
-#[test]
 fn a_recording_that_cannot_be_says_what_is_missing() {
     let directory = tempdir().unwrap();
     lay_out(directory.path());
@@ -141,19 +127,16 @@ fn a_recording_that_cannot_be_says_what_is_missing() {
     fs::write(at("broken.wasm"), hostile("trap_in_verb")).unwrap();
     fs::write(at("list.json"), "[]").unwrap();
     fs::write(at("empty.json"), json!({"Pod": {}, "NodeNames": []}).to_string()).unwrap();
-    let (guard, victims, bind) =
-        (module("preempt-guard"), recording("cache/021-preempt"), recording("nocache/003-bind"));
+    let guard = module("preempt-guard");
     let (filter, zone) = (recording("nocache/001-filter"), "zone.wasm");
-    let table: [(&[&str], &str); 11] = [
+    let table: [(&[&str], &str); 9] = [
         (&[zone], "--record needs a question: --request FILE, or --pod FILE with --snapshot FILE"),
         (&[zone, "--pod", "pod.json"], "--record --pod needs --snapshot FILE"),
-        (&[zone, "--request", "list.json"], "list.json: expected the body of a filter, prioritize, preempt or bind"),
+        (&[zone, "--request", "list.json"], "list.json: expected the body of a filter or prioritize"),
         (
             &[zone, "--request", "empty.json", "--snapshot", "cluster.json"],
             "empty.json: it names no nodes, or none that the snapshot has",
         ),
-        (&[zone, "--request", &bind], "a bind names its pod: --snapshot FILE must have default/ssd-pod"),
-        (&[&guard, "--request", &victims], "the request names a victim by its UID"),
         (
             &[&guard, "--request", &filter],
             "the policy has no verb for this request: expected filter, score, rank or bind",

@@ -139,7 +139,7 @@ fn a_command_invents_no_cluster_and_says_which_one_it_asked_about() {
     let pod = directory.path().join("pod.json");
     fs::write(&pod, POD).unwrap();
     let rest = ["--no-compile-cache", "--policies", text(policies()), "--pod", text(&pod)];
-    let commands: [&[&str]; 3] = [&["run"], &["explain", "--node", "node-000"], &["table", "tenant-pool"]];
+    let commands: [&[&str]; 2] = [&["run"], &["explain", "--node", "node-000"]];
     for command in commands {
         let unnamed = run(&[command, &rest].concat());
         assert_eq!((unnamed.code, unnamed.out.as_str()), (Some(2), ""), "{command:?} {unnamed:?}");
@@ -203,8 +203,6 @@ fn a_pod_that_is_placed_is_not_counted_against_itself_and_its_bind_can_be_tried(
         let told = ask(&["run", "--node", "n0"], own);
         assert_eq!(told["nodes"][0]["fits"], true, "{own} {told:#}");
         assert_eq!(told["binds"], json!([{"node": "n0", "answer": given}]), "{own}");
-        let told = ask(&["table", "gpu-binpack"], own);
-        assert!(!told.to_string().contains("no GPU of the node has enough memory left"), "{own} {told:#}");
     }
     let full = "no GPU of the node has enough memory left";
     let told = ask(&["explain", "--node", "n0"], "other.json");

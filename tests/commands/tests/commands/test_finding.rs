@@ -89,30 +89,6 @@ fn policies_that_share_a_module_have_cases_of_their_own() {
     assert_eq!(heads, ["p/gpu/two.yml: FAILED, 1 of 1 case", "p/one.yaml: 1 case passed", summary], "{printed:?}");
 }
 
-/// `make deploy` of `plimsoll new` makes a copy below the folder.
-#[test]
-fn a_deployed_copy_is_tested_with_the_build_and_only_while_it_differs_by_itself() {
-    let directory = tempdir().unwrap();
-    let tested = |files: &[(&str, &str)]| {
-        lay_out(directory.path(), files);
-        let printed = test(directory.path(), &["--strict"]);
-        assert_eq!(printed.code, Some(0), "{printed:?}");
-        printed.out.lines().filter_map(|line| line.strip_suffix(": 1 case passed").map(ToOwned::to_owned)).collect()
-    };
-    let built: Vec<String> = tested(&[
-        ("cases/a.yaml", CASE),
-        ("build/zone.wasm", "wasm"),
-        ("build/zone.yaml", "weight: 2\n"),
-        ("policies/zone.wasm", "wasm"),
-        ("policies/zone.yaml", "weight: 2\n"),
-    ]);
-    assert_eq!(built, ["build/zone.wasm"]);
-    let changed = tested(&[("build/zone.yaml", "weight: 3\n")]);
-    assert_eq!(changed, ["build/zone.wasm", "policies/zone.wasm"]);
-    let with_other_cases = tested(&[("build/zone.yaml", "weight: 2\n"), ("policies/zone/cases/b.yaml", CASE)]);
-    assert_eq!(with_other_cases, ["build/zone.wasm"], "the copy has two cases");
-}
-
 #[test]
 fn files_may_have_any_name_and_other_files_are_left_alone() {
     use std::os::unix::ffi::OsStrExt as _;

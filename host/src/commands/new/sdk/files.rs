@@ -156,7 +156,7 @@ pub(super) const TYPESCRIPT: Files = files!["typescript":
 mod tests {
     use std::{collections::BTreeSet, fs, path::Path};
 
-    use super::{super::checkout::folder, *};
+    use super::{super::folder, *};
     use crate::args::Language;
 
     #[test]
