@@ -2,18 +2,30 @@
 
 mod limit;
 
-use std::io::{self, IsTerminal};
+use std::{
+    fmt::Debug,
+    io::{self, IsTerminal},
+};
 
 use anyhow::{Context, Result};
+use tracing::field::Field;
 use tracing_subscriber::{
     EnvFilter, Layer,
+    field::MakeExt,
     filter::{LevelFilter, Targets},
+    fmt::{
+        FormatFields,
+        format::{self, Writer},
+    },
     layer::SubscriberExt,
     util::SubscriberInitExt,
 };
 
 use self::limit::Limiter;
-use crate::{args::LogFormat, text::LogWriter};
+use crate::{
+    args::LogFormat,
+    text::{LogWriter, one_line},
+};
 
 /// The target of lines that policies write.
 const GUEST: &str = "plimsoll::guest";
@@ -41,7 +53,7 @@ pub(crate) fn start(format: LogFormat, filter: &str) -> Result<()> {
     let lines = tracing_subscriber::fmt::layer().with_writer(move || LogWriter { to: io::stderr(), has_colours });
     let lines = match format {
         LogFormat::Json => lines.json().flatten_event(true).boxed(),
-        LogFormat::Pretty => lines.with_ansi(has_colours).boxed(),
+        LogFormat::Pretty => lines.with_ansi(has_colours).fmt_fields(escaped_fields()).boxed(),
     };
     tracing_subscriber::registry().with(filter).with(lines).with(Limiter::default()).init();
     Ok(())
@@ -60,6 +72,18 @@ pub(crate) fn start_for_command() {
 /// Colours are for terminals, and not for those who want none (<https://no-color.org>).
 fn has_colours() -> bool {
     io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// Fields with nothing in their values that could colour or forge a line.
+fn escaped_fields() -> impl for<'w> FormatFields<'w> + Send + Sync + 'static {
+    let write = |writer: &mut Writer<'_>, field: &Field, value: &dyn Debug| {
+        let value = format!("{value:?}");
+        match field.name() {
+            "message" => write!(writer, "{}", one_line(&value)),
+            name => write!(writer, "{name}={}", one_line(&value)),
+        }
+    };
+    format::debug_fn(write).delimited(" ")
 }
 
 /// Refuses a word that is no level: the filter would take it for the name of a target, and let nothing else pass.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{EngineArgs, ReportFormat};
+use super::{EngineArgs, OutputFormat};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ConformanceArgs {
@@ -20,7 +20,7 @@ pub(crate) struct ConformanceArgs {
 
     /// Output format of the report
     #[arg(short, long, env = "PLIMSOLL_OUTPUT", value_name = "FORMAT", default_value = "text")]
-    pub(crate) output: ReportFormat,
+    pub(crate) output: OutputFormat,
 
     #[command(flatten)]
     pub(crate) engine: EngineArgs,

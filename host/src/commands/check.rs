@@ -1,7 +1,5 @@
 //! `plimsoll check`: describes a policy file, or says why it is refused.
 
-mod imports;
-mod notes;
 mod purity;
 mod report;
 mod target;
@@ -14,7 +12,7 @@ use std::{
 };
 
 use anyhow::Result;
-use plimsoll_core::{Mode, Verb};
+use plimsoll_core::{Member, Mode, PolicyConfig, Verb};
 use plimsoll_directory::PolicyFiles;
 use plimsoll_wasm::WasmLoader;
 use serde_json::{Value, json};
@@ -69,7 +67,7 @@ fn inspect(PolicyFiles { module, sidecar }: PolicyFiles, loader: &WasmLoader, pu
     // The sidecar of a program names its verbs, and any may say that the filter counts no pods.
     inspection.verbs = callee.policy.verbs();
     inspection.policy = Arc::clone(&callee.policy);
-    let notes = member.as_ref().map(notes::of).unwrap_or_default();
+    let notes = member.as_ref().and_then(idle_weight).into_iter().collect();
     let is_off = member.as_ref().is_some_and(|member| member.config.mode == Mode::Off);
     let mut report = CheckReport { sidecar, inspection, not_called: None, is_off, calls: vec![], purity: None, notes };
     try_out(&mut report, &callee, purity);
@@ -95,6 +93,14 @@ fn try_out(report: &mut CheckReport, callee: &Callee, purity: bool) {
         (report.calls, report.purity) = (vec![], None);
         report.not_called = Some(format!("its mode is off, and in another mode it is refused: {why}"));
     }
+}
+
+/// A remark on a sidecar that is accepted and does not do what its author expects.
+fn idle_weight(member: &Member) -> Option<String> {
+    let verbs = member.policy.verbs();
+    let is_idle = !verbs.has(Verb::Score) && !verbs.has(Verb::Rank);
+    let is_set = member.config.weight != PolicyConfig::default().weight;
+    (is_set && is_idle).then(|| "the weight has no effect: the policy does not score".to_owned())
 }
 
 // === impl CheckedPolicy ===

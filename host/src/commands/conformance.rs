@@ -11,9 +11,8 @@ use plimsoll_wasm::{Inspection, WasmLoader};
 
 use self::report::{CaseEnd, CaseReport, ConformanceReport};
 use crate::{
-    args::{ConformanceArgs, ReportFormat},
+    args::{ConformanceArgs, OutputFormat},
     engine, output,
-    render::junit,
 };
 
 /// After this many calls that ran out of time without being meant to, the module is not asked any more.
@@ -25,7 +24,7 @@ pub(super) fn conformance(args: &ConformanceArgs) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     };
     let wanted = wanted(args.filter.as_deref())?;
-    let loader = engine::loader_of_command(&args.engine, args.output == ReportFormat::Text)?;
+    let loader = engine::loader_of_command(&args.engine, args.output == OutputFormat::Text)?;
     let report = match inspect(file, &loader)? {
         Err(why) => ConformanceReport::refused(file, why),
         Ok(inspection) => {
@@ -34,9 +33,8 @@ pub(super) fn conformance(args: &ConformanceArgs) -> Result<ExitCode> {
         }
     };
     match args.output {
-        ReportFormat::Text => output::print(&report.as_text())?,
-        ReportFormat::Json => output::print(&format!("{:#}\n", report.as_json()))?,
-        ReportFormat::Junit => output::print(&junit::document(&[report.as_suite()]))?,
+        OutputFormat::Text => output::print(&report.as_text())?,
+        OutputFormat::Json => output::print(&format!("{:#}\n", report.as_json()))?,
     }
     Ok(if report.is_passed() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }

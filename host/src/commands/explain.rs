@@ -17,7 +17,7 @@ pub(super) fn explain(ExplainArgs { node, ask: args }: &ExplainArgs) -> Result<E
     let explanation = ask(&offline.gateway, &args.group, &pod, &offline.cluster, node)?;
     match args.output {
         OutputFormat::Text => {
-            let mut text = offline.origin.as_line() + &as_text(&pod, node, &explanation);
+            let mut text = offline.origin.line.clone() + &as_text(&pod, node, &explanation);
             text.extend(offline.remarks(&args.group).map(|remark| format!("\n{remark}\n")));
             output::print(&text)?;
         }

@@ -1,8 +1,5 @@
 //! A gateway for commands that answer one question: policies from a directory, and one snapshot of a cluster.
 
-mod choice;
-mod origin;
-
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
@@ -10,16 +7,15 @@ use std::{
 };
 
 use anyhow::{Result, bail};
+use plimsoll_cluster::{ApiServer, Credentials};
 use plimsoll_core::{Cluster, Failure, Gateway, Group, Member, Mode, NoObserver, Pod, Roster, SystemClock};
 use plimsoll_directory::{Directory, DirectoryConfig, RosterUpdate};
 use serde_json::{Value, json};
 
-use self::choice::{Choice, Environment};
-pub(super) use self::origin::ClusterOrigin;
 use crate::{
     args::{AskArgs, ClusterArgs, EngineArgs, OutputFormat},
     commands::{source_folder, undeclared_sources},
-    engine, output,
+    engine, output, sample, text,
 };
 
 /// Longer than for a scheduler, since only a person waits here.
@@ -34,6 +30,13 @@ pub(super) struct OfflineGateway {
     facts_snapshot: Option<PathBuf>,
 }
 
+/// Where the cluster comes from; every report names it.
+pub(super) struct ClusterOrigin {
+    /// The first line of a report.
+    pub(super) line: String,
+    json: Value,
+}
+
 // === impl OfflineGateway ===
 
 impl OfflineGateway {
@@ -44,10 +47,8 @@ impl OfflineGateway {
     /// out, with a remark.
     fn open(policies: &Path, cluster: &ClusterArgs, engine: &EngineArgs, output: OutputFormat) -> Result<Self> {
         let gateway = Gateway::new(Arc::new(SystemClock), Arc::new(NoObserver), TIMEOUT);
-        let choice = Choice::of(cluster, Environment::look())?;
         let facts_snapshot = cluster.facts_snapshot.clone();
-        let (cluster, source) = choice.read(cluster)?;
-        let origin = ClusterOrigin { source, nodes: cluster.slots().len(), pods: cluster.pod_count() };
+        let (cluster, origin) = read_cluster(cluster)?;
         if let Some(file) = &facts_snapshot {
             gateway.set_facts(&plimsoll_cluster::read_facts(file)?);
         }
@@ -112,7 +113,7 @@ impl OfflineGateway {
     pub(super) fn add_json(&self, json: &mut Value, asked: &str) {
         let left_out =
             self.left_out(asked).into_iter().map(|(policy, error)| json!({"policy": policy, "error": error}));
-        json["cluster"] = self.origin.as_json();
+        json["cluster"] = self.origin.json.clone();
         json["group"] = asked.into();
         json["leftOut"] = left_out.collect();
     }
@@ -141,6 +142,43 @@ impl OfflineGateway {
             self.gateway.set_cluster(Arc::clone(&self.cluster));
         }
     }
+}
+
+/// The cluster that was named, or that the environment selects; never an invented one unasked.
+fn read_cluster(args: &ClusterArgs) -> Result<(Arc<Cluster>, ClusterOrigin)> {
+    let (cluster, name, remark, json) = if args.sample {
+        let cluster = Arc::new(sample::cluster());
+        (cluster, "SAMPLE, not yours".to_owned(), " that do not exist", json!({"source": "sample"}))
+    } else if let Some(file) = &args.snapshot {
+        let name = file.display().to_string();
+        let json = json!({"source": "snapshot", "file": name});
+        (Arc::new(plimsoll_cluster::read_snapshot(file)?), name, "", json)
+    } else {
+        let credentials = match &args.kubeconfig {
+            Some(kubeconfig) => Credentials::File(kubeconfig.clone()),
+            None if Credentials::is_in_environment() => Credentials::Environment,
+            None if ApiServer::is_in_cluster() => Credentials::ServiceAccount,
+            None => bail!(
+                "which cluster? --snapshot FILE takes nodes and pods from a file (`kubectl get nodes,pods -A -o json`), \
+                 --kubeconfig FILE or $KUBECONFIG asks the API server, --sample takes an invented cluster{}",
+                if ApiServer::is_in_pod() { "; this pod has no service account to ask with" } else { "" }
+            ),
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let (cluster, url) = runtime.block_on(async {
+            let api = ApiServer::connect_with(&credentials, args.context.as_deref())?;
+            let cluster = plimsoll_cluster::list_once(&api, args.timeout, output::remark).await?;
+            anyhow::Ok((cluster, api.url().to_owned()))
+        })?;
+        let json = json!({"source": "api-server", "url": url});
+        (cluster, url, "", json)
+    };
+    let (nodes, pods) = (cluster.slots().len(), cluster.pod_count());
+    let mut origin = ClusterOrigin { line: String::new(), json };
+    (origin.json["nodes"], origin.json["pods"]) = (nodes.into(), pods.into());
+    let (nodes, pods) = (text::count(nodes, "node"), text::count(pods, "pod"));
+    text::push_line(&mut origin.line, format_args!("cluster {name}: {nodes} and {pods}{remark}"));
+    Ok((cluster, origin))
 }
 
 fn text_of(failure: &Failure) -> String {

@@ -34,7 +34,7 @@ pub(super) fn run(RunArgs { nodes, explain, fine_scores, rows, ask: args }: &Run
         explanations.iter().filter_map(|(node, explanation)| Some((*node, explanation.bind.as_ref()?))).collect();
     match args.output {
         OutputFormat::Text => {
-            let mut text = offline.origin.as_line() + &report.as_text(*rows, &binds);
+            let mut text = offline.origin.line.clone() + &report.as_text(*rows, &binds);
             text.extend(offline.remarks(&args.group).map(|remark| format!("{remark}\n")));
             if *explain {
                 let as_text = |(node, it): &(&str, Explanation)| format!("\n{}", explanation::as_text(&pod, node, it));

@@ -3,11 +3,10 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use plimsoll_core::{Fault, Member, PolicyConfig, Verb};
-use plimsoll_wasm::Inspection;
+use plimsoll_wasm::{CONTRACT, Inspection, WasiImport};
 use serde_json::{Value, json};
 
 use super::{
-    imports,
     purity::Purity,
     trial::{CallTime, ROUNDS},
 };
@@ -18,6 +17,10 @@ const LIMITS: &str = "the filter may count pods: its limits are exact for pods t
 
 /// A shorter time is noise: it is the difference of two measurements.
 const SHORTEST_TIME: Duration = Duration::from_nanos(100);
+
+/// Maximum functions of the contract that are listed by name. An SDK whose linker drops nothing imports all of them,
+/// which says nothing about the policy.
+const LISTED: usize = 16;
 
 /// The report on one policy.
 pub(super) struct CheckReport {
@@ -62,7 +65,7 @@ impl CheckReport {
             "notes": self.notes,
             "verbs": inspection.verbs.iter().map(Verb::as_str).collect::<Vec<_>>(),
             "imports": inspection.imports,
-            "wasi": imports::as_json(inspection),
+            "wasi": wasi_json(inspection),
             "counts": self.counts(),
             "coreModule": inspection.is_core_module,
             "stdio": inspection.policy.program().is_some(),
@@ -86,13 +89,13 @@ impl CheckReport {
         let cached = if inspection.from_cache { " (from the cache)" } else { "" };
         let mut lines = vec![
             ("verbs", join(inspection.verbs.iter().map(Verb::as_str))),
-            ("imports", imports::of_contract(inspection)),
+            ("imports", imports_text(inspection)),
             ("kind", kind.to_owned()),
             ("size", text::size(inspection.size)),
             ("digest", inspection.digest.clone()),
             ("compile", format!("{}{cached}", text::duration(inspection.compiled_in))),
         ];
-        lines.splice(2..2, imports::of_wasi(inspection).into_iter().map(|line| ("wasi", line)));
+        lines.splice(2..2, wasi_lines(inspection).into_iter().map(|line| ("wasi", line)));
         if self.counts() {
             lines.push(("limits", LIMITS.to_owned()));
         }
@@ -150,4 +153,31 @@ fn call_text(time: &Result<CallTime, Fault>) -> String {
 fn join<'t>(texts: impl Iterator<Item = &'t str>) -> String {
     let text = texts.collect::<Vec<_>>().join(", ");
     if text.is_empty() { "none".to_owned() } else { text }
+}
+
+/// The functions of the contract, in one line.
+fn imports_text(inspection: &Inspection) -> String {
+    let imports = &inspection.imports;
+    if imports.len() <= LISTED {
+        return if imports.is_empty() { "none".to_owned() } else { imports.join(", ") };
+    }
+    let mut interfaces: Vec<&str> = imports.iter().filter_map(|name| name.split('.').next()).collect();
+    interfaces.dedup();
+    format!("{} functions of {CONTRACT} ({}); --output json lists them", imports.len(), interfaces.join(", "))
+}
+
+/// The interfaces of WASI, one line for each thing that they get.
+fn wasi_lines(inspection: &Inspection) -> Vec<String> {
+    let mut lines: Vec<(&str, Vec<&str>)> = vec![];
+    for import in &inspection.wasi {
+        match lines.iter_mut().find(|(gets, _)| *gets == import.gets) {
+            Some((_, interfaces)) => interfaces.push(import.interface()),
+            None => lines.push((import.gets, vec![import.interface()])),
+        }
+    }
+    lines.into_iter().map(|(gets, interfaces)| format!("{}: {gets}", interfaces.join(", "))).collect()
+}
+
+fn wasi_json(inspection: &Inspection) -> Value {
+    inspection.wasi.iter().map(|WasiImport { name, gets }| json!({"interface": name, "gets": gets})).collect()
 }

@@ -1,4 +1,4 @@
-//! The report of `plimsoll conformance`: as text, as JSON, and as JUnit's XML.
+//! The report of `plimsoll conformance`: as text, and as JSON.
 
 use std::{path::Path, time::Duration};
 
@@ -6,10 +6,7 @@ use plimsoll_conformance::{Case, Mismatch, Outcome};
 use plimsoll_core::excerpt;
 use serde_json::{Value, json};
 
-use crate::{
-    render::junit::{TestCase, TestOutcome, TestSuite},
-    text::{count, micros, push_line},
-};
+use crate::text::{count, micros, push_line};
 
 /// Maximum lines of one answer that are shown, and bytes of each: a module may answer with kilobytes.
 const MAX_LINES: usize = 8;
@@ -77,17 +74,6 @@ impl ConformanceReport {
         })
     }
 
-    pub(super) fn as_suite(&self) -> TestSuite {
-        let mut cases: Vec<TestCase> = self.cases.iter().map(CaseReport::as_test).collect();
-        cases.extend(self.refusal.iter().map(|why| TestCase {
-            name: "loads".to_owned(),
-            file: None,
-            took: Duration::ZERO,
-            outcome: TestOutcome::Error(why.clone()),
-        }));
-        TestSuite { name: self.file.clone(), cases }
-    }
-
     fn failed(&self) -> usize {
         self.cases.iter().filter(|report| !report.end.is_passed()).count()
     }
@@ -130,19 +116,6 @@ impl CaseReport {
             }
         }
         json
-    }
-
-    fn as_test(&self) -> TestCase {
-        let mut text = String::new();
-        let outcome = match &self.end {
-            CaseEnd::Run(Outcome::Passed) => TestOutcome::Passed,
-            CaseEnd::NotRun(why) => TestOutcome::Error(format!("not run: {why}")),
-            CaseEnd::Run(Outcome::Failed(_)) => {
-                self.push(&mut text, 0);
-                TestOutcome::Failure(text)
-            }
-        };
-        TestCase { name: self.case.name.clone(), file: None, took: self.took, outcome }
     }
 }
 

@@ -50,18 +50,6 @@ fn check_of_a_directory_names_files_that_serve_would_ignore() {
 }
 
 #[test]
-fn an_invalid_value_names_the_variable_that_it_comes_from() {
-    let directory = tempdir().unwrap();
-    let with = |variable: (&str, &str), args: &[&str]| plimsoll_with(directory.path(), &[variable], args).unwrap().err;
-    let error = with(("PLIMSOLL_OUTPUT", "xml"), &["version"]);
-    assert!(error.contains("'xml' for '--output <FORMAT>' of the environment variable 'PLIMSOLL_OUTPUT'"), "{error}");
-    let error = with(("PLIMSOLL_SETTLE", "soon"), &["serve"]);
-    assert!(error.contains("of the environment variable 'PLIMSOLL_SETTLE'"), "{error}");
-    let error = with(("PLIMSOLL_OUTPUT", "text"), &["version", "--output", "xml"]);
-    assert!(error.contains("'xml' for '--output <FORMAT>'") && !error.contains("variable"), "{error}");
-}
-
-#[test]
 fn check_says_which_setting_is_refused() {
     let directory = tempdir().unwrap();
     fs::copy(policies().join("tenant-pool.wasm"), directory.path().join("tenant-pool.wasm")).unwrap();

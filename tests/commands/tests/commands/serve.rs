@@ -42,7 +42,7 @@ fn a_policy_dropped_into_the_directory_answers_without_a_restart() {
 }
 
 #[test]
-fn serve_logs_by_name_that_a_large_module_is_compiled_and_commands_without_a_terminal_do_not() {
+fn serve_logs_by_name_that_a_large_module_is_compiled() {
     let directory = tempdir().unwrap();
     let module = fs::read(guest("zone_drain_v1")).unwrap();
     // A custom section of 2 MiB, with its size in LEB128.
@@ -55,8 +55,6 @@ fn serve_logs_by_name_that_a_large_module_is_compiled_and_commands_without_a_ter
             |line: &Value| line["message"] == message && line["policy"] == "large" && line["bytes"] == module.len();
         gateway.wait_for_log(message, is_told).unwrap();
     }
-    let checked = plimsoll(directory.path(), &["check", "--no-compile-cache", "large.wasm"]).unwrap();
-    assert_eq!((checked.code, checked.err.as_str()), (Some(0), ""), "{checked:?}");
 }
 
 #[test]

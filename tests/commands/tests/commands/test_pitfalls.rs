@@ -131,23 +131,3 @@ fn a_case_that_asks_about_no_node_is_a_mistake() {
         assert!(printed.out.contains(&error), "{printed:?}");
     }
 }
-
-#[test]
-fn a_file_that_only_looks_like_a_case_is_named_and_fails_a_strict_run() {
-    let directory = tempdir().unwrap();
-    let case = format!("description: d\n{}expect: {{filter: {{n0: {{unschedulable: not in zone a}}}}}}\n", nodes(1));
-    fs::write(directory.path().join("policy.wasm"), plimsoll_guests::zone()).unwrap();
-    write_case(directory.path(), "a.yaml", &case);
-    assert_eq!(test_in(directory.path(), &["--strict"]).code, Some(0));
-    write_case(directory.path(), "b.YAML", &case);
-    fs::create_dir_all(directory.path().join("other/cases")).unwrap();
-    fs::write(directory.path().join("other/cases/c.Yml"), &case).unwrap();
-    let printed = test_in(directory.path(), &[]);
-    assert_eq!(printed.code, Some(0), "{printed:?}");
-    for file in ["cases/b.YAML", "other/cases/c.Yml"] {
-        let skipped = format!("{file}: skipped, the ending must be lower-case: expected .yaml or .yml\n");
-        assert_eq!(printed.out.matches(&skipped).count(), 1, "{printed:?}");
-    }
-    assert!(printed.out.ends_with("1 policy, 1 case: 1 passed, 0 failed; 2 skipped\n"), "{printed:?}");
-    assert_eq!(test_in(directory.path(), &["--strict"]).code, Some(1));
-}

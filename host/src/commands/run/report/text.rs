@@ -1,7 +1,7 @@
 //! The report for people: a table of the nodes, and a summary.
 
 use comfy_table::{Table, presets};
-use plimsoll_core::{DecideError, Fault, FaultKind, Mode, OnError, SurveyAnswer, SurveyColumn, Verb, Verdict};
+use plimsoll_core::{DecideError, FaultKind, Mode, OnError, SurveyAnswer, SurveyColumn, Verb, Verdict};
 
 use super::{Binds, ReportRow, RunReport};
 use crate::{
@@ -37,7 +37,7 @@ impl RunReport {
         }
         for column in &self.survey.columns {
             if let Err(fault) = &column.answers
-                && !self.is_said(column, fault)
+                && !self.is_said(column, fault.kind)
             {
                 let (id, verb, nodes) = (column.member.id(), column.verb, count(self.rows.len(), "node"));
                 let (effect, remark) = (consequence(column, fault.kind), self.remark_on_fault(column));
@@ -57,11 +57,10 @@ impl RunReport {
 
     /// Whether the fault is the reason, said above, that there is no decision or no scores: the call for the decision and
     /// that for the column fail alike, perhaps about other nodes.
-    fn is_said(&self, column: &SurveyColumn, of_column: &Fault) -> bool {
-        let errors = [&self.filter_error, &self.score_error];
-        errors.into_iter().flatten().any(|error| match error {
+    fn is_said(&self, column: &SurveyColumn, of_column: FaultKind) -> bool {
+        [&self.filter_error, &self.score_error].into_iter().flatten().any(|error| match error {
             DecideError::Policy { policy, verb, fault } => {
-                *policy == column.member.id() && *verb == column.verb && fault.kind == of_column.kind
+                *policy == column.member.id() && *verb == column.verb && fault.kind == of_column
             }
             _ => false,
         })
