@@ -1,12 +1,6 @@
 //! The facts file as serde reads it, and its checks.
 
-use std::{
-    collections::BTreeMap,
-    ops::RangeInclusive,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, ops::RangeInclusive, path::Path, sync::Arc, time::Duration};
 
 use http::Uri;
 use plimsoll_core::{check_source_name, quotable};
@@ -122,7 +116,8 @@ fn resolve_source(name: &str, raw: Spanned<RawSource>, directory: &Path) -> Resu
         }
         (None, Some(raw), None, None) => {
             let fields = of_kind("http");
-            let source = fields.http_source(&raw.url, fields.url(&raw.url)?, raw.bearer_token_file, raw.ca_file)?;
+            let source =
+                fields.http_source(fields.url(&raw.url)?, raw.bearer_token_file.as_ref(), raw.ca_file.as_ref())?;
             (fields, SourceKind::Http(source), raw.every, raw.timeout)
         }
         (None, None, Some(RawConfigMap { namespace, name, every, timeout }), None) => {
@@ -179,7 +174,7 @@ impl Fields<'_> {
             (None, Some(key)) => SampleKey::Label(self.label("key", &key)?),
             (Some(_), Some(key)) => return Err(self.wrong("key", &key, "expected either `node` or `key`, not both")),
         };
-        let source = self.http_source(&raw.url, url, raw.bearer_token_file, raw.ca_file)?;
+        let source = self.http_source(url, raw.bearer_token_file.as_ref(), raw.ca_file.as_ref())?;
         Ok(SourceKind::Prometheus(source, key))
     }
 
@@ -207,21 +202,19 @@ impl Fields<'_> {
 
     fn http_source(
         &self,
-        at: &Text,
         url: Uri,
-        token: Option<Text>,
-        authorities: Option<Text>,
+        token: Option<&Text>,
+        authorities: Option<&Text>,
     ) -> Result<HttpSource, FieldError> {
-        let path = |text: &Text| -> PathBuf { self.directory.join(&text.value) };
-        let (bearer_token_file, ca_file) = (token.as_ref().map(path), authorities.as_ref().map(path));
-        let source = HttpSource { url, bearer_token_file, ca_file };
-        if source.bearer_token_file.is_some() && !source.is_https() && !source.is_loopback() {
+        let path = |text: &Text| self.directory.join(&text.value);
+        let source = HttpSource { url, bearer_token_file: token.map(path), ca_file: authorities.map(path) };
+        if let Some(token) = token.filter(|_| !source.is_https() && !source.is_loopback()) {
             let text = "the token would be sent in the clear: expected a url with https, or on this machine";
-            return Err(self.error("bearerTokenFile", token.as_ref().unwrap_or(at), text.to_owned()));
+            return Err(self.error("bearerTokenFile", token, text.to_owned()));
         }
-        if source.ca_file.is_some() && !source.is_https() {
+        if let Some(authorities) = authorities.filter(|_| !source.is_https()) {
             let text = "a certificate is checked only with https: expected a url with https";
-            return Err(self.error("caFile", authorities.as_ref().unwrap_or(at), text.to_owned()));
+            return Err(self.error("caFile", authorities, text.to_owned()));
         }
         Ok(source)
     }
