@@ -48,6 +48,11 @@ impl<T, A: Answer> Answers<T, A> {
         Self { class: None, local: Arc::new(Paths { trie: Trie::of_answers(answers), ..Paths::default() }) }
     }
 
+    /// The number of answers.
+    pub fn count(&self) -> usize {
+        self.class.as_ref().map_or(0, |class| class.paths.trie.answers().len()) + self.local.trie.answers().len()
+    }
+
     /// The answers in the order of their numbers.
     pub fn iter(&self) -> impl Iterator<Item = &A> {
         self.class.iter().flat_map(|class| class.paths.trie.answers()).chain(self.local.trie.answers())

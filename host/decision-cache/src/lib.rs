@@ -139,7 +139,7 @@
 //! | snapshot attributes of one evaluation | 128 | the function is evaluated each time for this subject class |
 //! | bytes of all attributes of one call | 1 MiB | the same |
 //! | attributes of a subject class | 16,384 | the class keeps those of the last call alone |
-//! | steps of the paths of a subject class | 16 per row, and 4,096 | the same |
+//! | paths of a subject class | 2 per row, and 1,024 | the same |
 //! | row attributes of a table | 256 | each row is looked up in the trie |
 //! | snapshot attributes of a table | 64 | the same |
 //! | lists of attributes that rows are told apart by | 8 for each cache | the oldest goes |

@@ -20,9 +20,9 @@ pub const MISS: u32 = u32::MAX;
 /// Maximum attributes of a class. A class that would have more keeps those of the last call alone.
 const MAX_CLASS_ATTRIBUTES: usize = 16 << 10;
 
-/// Maximum steps of a class, as [`MAX_CLASS_ATTRIBUTES`]: by then most of its values are of no row any more.
-const STEPS_PER_ROW: usize = 16;
-const SLACK_STEPS: usize = 4_096;
+/// Maximum paths of a class, as [`MAX_CLASS_ATTRIBUTES`]: by then more than half of them are of no row any more.
+const PATHS_PER_ROW: usize = 2;
+const SLACK_PATHS: usize = 1_024;
 
 /// Maximum attributes of the snapshot on which the answers of a table depend: they are compared at each look-up, in
 /// about a microsecond each. With more the trie is walked for each row, and only those on its path are read.
@@ -85,7 +85,7 @@ impl<T: Attribute, A: Answer> SubjectClass<T, A> {
         let is_new = |attribute: &&T| attributes.number_of(*attribute).is_none();
         let new = call.attributes.as_slice().iter().filter(is_new).count();
         let is_full = attributes.len() + new > MAX_CLASS_ATTRIBUTES
-            || trie.len() + call.trie.len() > STEPS_PER_ROW * source.row_count() + SLACK_STEPS;
+            || trie.path_count() + call.trie.path_count() > PATHS_PER_ROW * source.row_count() + SLACK_PATHS;
         let (mut attributes, mut trie) = if is_full { Default::default() } else { (attributes.clone(), trie.clone()) };
         for (mut path, answer) in call.trie.paths() {
             for (number, _) in &mut path {

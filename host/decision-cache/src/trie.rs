@@ -18,6 +18,7 @@ pub(crate) struct Trie<A> {
     /// The first is the root; empty as long as there is no answer.
     steps: Vec<Step>,
     answers: Vec<A>,
+    path_count: usize,
 }
 
 #[derive(Debug, Clone)]
@@ -71,7 +72,7 @@ impl<A> Trie<A> {
 
     /// Answers without paths.
     pub(crate) fn of_answers(answers: Vec<A>) -> Self {
-        Self { steps: Vec::new(), answers }
+        Self { answers, ..Self::default() }
     }
 
     /// Folds the trie from the answers up, beginning at a step; `None` if there is no answer.
@@ -112,9 +113,9 @@ impl<A> Trie<A> {
         paths
     }
 
-    /// The number of steps on all paths together.
-    pub(crate) fn len(&self) -> usize {
-        self.steps.len()
+    /// The number of paths.
+    pub(crate) fn path_count(&self) -> usize {
+        self.path_count
     }
 
     /// Bytes that it holds, without those that each answer holds.
@@ -140,6 +141,7 @@ impl<A: Clone + PartialEq> Trie<A> {
             Step::Open => {
                 let answer = self.push_answer(answer);
                 self.steps[at as usize] = Step::Leaf(answer);
+                self.path_count += 1;
                 Ok(answer)
             }
             Step::Leaf(known) if self.answers[known as usize] == answer => Ok(known),
@@ -179,6 +181,6 @@ impl<A: Clone + PartialEq> Trie<A> {
 
 impl<A> Default for Trie<A> {
     fn default() -> Self {
-        Self { steps: Vec::new(), answers: Vec::new() }
+        Self { steps: Vec::new(), answers: Vec::new(), path_count: 0 }
     }
 }

@@ -59,22 +59,12 @@ impl Caller {
         Self { class: CallClass::Background, ..self }
     }
 
-    pub(super) fn observer(&self) -> &dyn Observer {
-        self.observer.as_ref()
+    pub(super) fn observer(&self) -> &Arc<dyn Observer> {
+        &self.observer
     }
 
     pub(super) fn now(&self) -> Instant {
         self.clock.now()
-    }
-
-    /// A caller for work after the reply, whose time starts when it is made.
-    pub(super) fn after_reply(&self) -> impl FnOnce() -> Self + Send + 'static {
-        let (clock, observer, timeout) = (Arc::clone(&self.clock), Arc::clone(&self.observer), self.request_timeout);
-        let request = self.request.clone();
-        move || {
-            let started = clock.now();
-            Self { request, ..Self::new(clock, observer, started, timeout) }.in_background()
-        }
     }
 
     /// Defers work until after the reply.
@@ -149,7 +139,7 @@ impl Caller {
             Err(fault) => {
                 self.observer.called(member, verb, Outcome::Fault(fault), elapsed);
                 self.observer.failed(self.call_of(pod, member, verb), fault);
-                if self.is_to_blame(member, fault, guest_began) && member.circuit.failed(verb, pod, fault, now) {
+                if self.counts_for_circuit(member, fault, guest_began) && member.circuit.failed(verb, pod, fault, now) {
                     self.observer.circuit_opened(member, verb);
                 }
             }
@@ -161,22 +151,9 @@ impl Caller {
         CallOf { request: &self.request, pod, member, verb }
     }
 
-    /// Reports to the observer that every answer was cached: about how many nodes, and how many were rejected.
-    /// The lookup began at `host_began`.
-    pub(super) fn report_cached(
-        &self,
-        member: &Member,
-        verb: Verb,
-        (asked, rejected): (usize, usize),
-        host_began: Instant,
-    ) {
-        let took = self.now().saturating_duration_since(host_began);
-        self.observer.called(member, verb, Outcome::Answered { asked, rejected, evaluated: 0 }, took);
-    }
-
     /// Whether a fault counts for the policy's circuit: not if others had left it no room, or less than half of its
     /// time.
-    fn is_to_blame(&self, member: &Member, fault: &Fault, guest_began: Instant) -> bool {
+    fn counts_for_circuit(&self, member: &Member, fault: &Fault, guest_began: Instant) -> bool {
         let had = self.deadline.saturating_duration_since(guest_began);
         match fault.kind {
             FaultKind::CircuitOpen | FaultKind::NotLoaded | FaultKind::Busy | FaultKind::AbsentFact => false,

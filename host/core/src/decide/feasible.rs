@@ -97,10 +97,11 @@ impl<V: Copy + Default> FeasibleNodes<V> {
         if !answers.is_by_class && self.classes.is_some() {
             self.split(all);
         }
+        let distinct = answers.answers.count();
         let mut numbers = answers.numbers.iter().map(|number| *number as usize);
         let groups = self.node_counts.iter_mut().zip(&mut self.values).filter(|(nodes, _)| **nodes > 0);
         for (nodes, value) in groups {
-            let number = numbers.next().filter(|number| *number < answers.distinct()).ok_or_else(uncovered)?;
+            let number = numbers.next().filter(|number| *number < distinct).ok_or_else(uncovered)?;
             if !change(value, number) {
                 *nodes = 0;
             }

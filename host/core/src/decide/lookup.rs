@@ -32,7 +32,6 @@ pub(super) struct PolicyAnswers<A> {
     pub(super) numbers: Vec<u32>,
     /// Whether the numbers are of groups.
     pub(super) is_by_class: bool,
-    distinct: usize,
 }
 
 /// The nodes that a policy has to be asked about.
@@ -84,20 +83,10 @@ impl<'g, A: CachedAnswer> PolicyLookup<'g, A> {
 // === impl PolicyAnswers ===
 
 impl<A: CachedAnswer> PolicyAnswers<A> {
-    pub(super) fn new(answers: Answers<A>, numbers: Vec<u32>, is_by_class: bool) -> Self {
-        let distinct = answers.iter().count();
-        Self { answers, numbers, is_by_class, distinct }
-    }
-
     /// One answer for each feasible node.
     pub(super) fn plain(answers: Vec<A>) -> Self {
         let numbers = (0..answers.len() as u32).collect();
-        Self::new(Answers::plain(answers), numbers, false)
-    }
-
-    /// All numbers are less than this.
-    pub(super) fn distinct(&self) -> usize {
-        self.distinct
+        Self { answers: Answers::plain(answers), numbers, is_by_class: false }
     }
 
     /// The number of these feasible nodes that the answers reject.
@@ -130,8 +119,9 @@ impl Caller {
     ) -> Result<PolicyAnswers<A>, Fault> {
         let (began, source) = (self.now(), ViewSource::of(all));
         let cached = |answers, numbers, is_by_class| {
-            let answers = PolicyAnswers::new(answers, numbers, is_by_class);
-            self.report_cached(member, verb, (nodes.node_count(), answers.rejected(nodes)), began);
+            let answers = PolicyAnswers { answers, numbers, is_by_class };
+            let outcome = (nodes.node_count(), answers.rejected(nodes), 0);
+            self.report(all.pod(), member, verb, (began, began), Ok(outcome));
             Ok(answers)
         };
         let slot = |(node, _): &(u32, usize)| all.slots()[*node as usize];
@@ -188,16 +178,17 @@ impl Caller {
         let (asked, evaluated) = (view.node_count(), evaluation.evaluated());
         let Evaluated { answers, numbers, is_by_class, update } = evaluation.finish();
         if let Some(update) = update {
-            let (member, caller) = (Arc::clone(member), self.after_reply());
+            let (member, observer) = (Arc::clone(member), Arc::clone(self.observer()));
             self.defer(move || {
                 if let Err(why) = A::cache(&member.cache).insert(&update) {
-                    caller().observer().cache_disabled(&member, verb, why);
+                    observer.cache_disabled(&member, verb, why);
                 }
             });
         }
-        let result = result.map(|()| match groups.filter(|_| is_by_class) {
-            Some(groups) => PolicyAnswers::new(answers, groups.with_evaluated(&numbers), true),
-            None => PolicyAnswers::new(answers, numbers, false),
+        let result = result.map(|()| {
+            let groups = groups.filter(|_| is_by_class);
+            let numbers = if let Some(groups) = groups { groups.with_evaluated(&numbers) } else { numbers };
+            PolicyAnswers { answers, numbers, is_by_class }
         });
         let outcome = result.as_ref().map(|answers| (asked, answers.rejected(nodes), evaluated));
         self.report(view.pod(), member, verb, (began, guest_began), outcome);

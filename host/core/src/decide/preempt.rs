@@ -3,16 +3,15 @@
 //! kube-scheduler offers candidates that the filters never saw or had refused, so each is first put
 //! to the filters as if its victims were gone. Then the `preempt` policies keep, drop or change it.
 
-mod placing;
+use std::{borrow::Cow, cmp::Reverse, sync::Arc};
 
-use std::{cmp::Reverse, sync::Arc};
+use hashbrown::HashMap;
 
 use crate::{
-    Ask, Candidate, Cluster, Fault, FaultKind, Group, Member, Mode, Placed, Pod, Preemption, Verb, View,
+    Ask, Candidate, Cluster, Fault, FaultKind, Group, Member, Mode, Placed, Pod, Preemption, Slot, Verb, View,
     cluster::OwnPlace, facts::Moment, node_cache::NodeCache, whole_cluster::WholeCluster,
 };
 
-use self::placing::place;
 use super::{
     Caller, CandidateQuery, DecideError, Victims,
     call::or_skip,
@@ -41,6 +40,9 @@ pub struct SurvivingCandidate {
     /// The request's number, even if a policy chose other victims: only kube-scheduler can count violations.
     pub pdb_violations: i64,
 }
+
+/// The node of a candidate with its pods, and the indices of the victims among them; or why it is dropped.
+type PlacedCandidate = Result<(Slot, Vec<u32>), Cow<'static, str>>;
 
 /// The state of one preempt request: candidates by index of the set's nodes.
 struct Preempting<'p> {
@@ -259,4 +261,59 @@ fn ask_preempt(member: &Member, ask: &Ask, candidates: &[u32]) -> Result<Vec<Pre
         }
     }
     Ok(answers)
+}
+
+/// Looks the candidate's node and victims up.
+fn place(
+    query: &CandidateQuery<'_>,
+    cluster: Option<&Cluster>,
+    node_cache: &NodeCache,
+) -> Result<PlacedCandidate, DecideError> {
+    let seen = cluster.and_then(|cluster| cluster.slots().get(cluster.find(&query.node)? as usize)).cloned();
+    let (slot, mut victims) = match &query.victims {
+        Victims::Uids(uids) => {
+            let Some(slot) = seen else { return Ok(Err(NOT_SEEN.1.into())) };
+            let position = |uid: &Cow<'_, str>| slot.placed.as_ref().and_then(|placed| placed.position(uid));
+            let mut victims = Vec::with_capacity(uids.len());
+            for uid in uids {
+                let Some(victim) = position(uid) else {
+                    return Ok(Err(format!("victim with the UID {uid} not seen yet").into()));
+                };
+                victims.push(victim);
+            }
+            (slot, victims)
+        }
+        Victims::Pods(objects) => {
+            // A scheduler that sends whole objects has sent this node with a filter request, of this pod or of another:
+            // candidates are mostly nodes that its own filters had refused for this one.
+            let placed = seen.as_ref().and_then(|slot| slot.placed.clone());
+            let sent = node_cache.known().by_name(&query.node).cloned().map(|node| Slot { node, placed });
+            let Some(mut slot) = sent.or(seen) else { return Ok(Err(NOT_SEEN.1.into())) };
+            let pods = objects.iter().map(|json| Pod::placed_from_json(json)).collect::<Result<Vec<_>, _>>()?;
+            let victims = place_pods(&mut slot, pods);
+            (slot, victims)
+        }
+    };
+    let mut named = vec![false; slot.placed.as_deref().map_or(0, |placed| placed.pods().len())];
+    victims.retain(|victim: &u32| !std::mem::replace(&mut named[*victim as usize], true));
+    Ok(Ok((slot, victims)))
+}
+
+/// Adds the pods that the node's own view does not have; returns the indices of all of them.
+fn place_pods(slot: &mut Slot, pods: Vec<Pod>) -> Vec<u32> {
+    let known = slot.placed.take();
+    let mut all: Vec<Arc<Pod>> = known.as_ref().map(|known| known.pods().to_vec()).unwrap_or_default();
+    let mut added: HashMap<Box<str>, u32> = HashMap::new();
+    let mut index_of = |pod: Pod| {
+        let at = known.as_ref().and_then(|known| known.position(pod.uid()));
+        at.unwrap_or_else(|| {
+            *added.entry(pod.uid().into()).or_insert_with(|| {
+                all.push(Arc::new(pod));
+                all.len() as u32 - 1
+            })
+        })
+    };
+    let indices = pods.into_iter().map(&mut index_of).collect();
+    slot.placed = Some(Arc::new(if known.is_some() { Placed::new(all) } else { Placed::partial(all) }));
+    indices
 }

@@ -1,4 +1,4 @@
-//! A small world with functions over it, for tests and the benchmark.
+//! A small world with functions over it, for tests.
 
 #![allow(dead_code, reason = "each test uses a part")]
 #![allow(missing_docs, unreachable_pub, reason = "it is a part of tests")]

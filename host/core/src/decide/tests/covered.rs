@@ -18,8 +18,11 @@ fn apply(answers: &PolicyAnswers<Verdict>) -> Result<(), Fault> {
 
 #[test]
 fn a_node_without_an_answer_fails_the_decision() {
-    let numbered =
-        |numbers: &[u32]| PolicyAnswers::new(Answers::plain(vec![Verdict::Fits; 3]), numbers.to_vec(), false);
+    let numbered = |numbers: &[u32]| PolicyAnswers {
+        answers: Answers::plain(vec![Verdict::Fits; 3]),
+        numbers: numbers.to_vec(),
+        is_by_class: false,
+    };
     for (numbers, expected) in [
         (&[0, 1, MISS][..], Some(FaultKind::Host)),
         (&[0, 1, 3], Some(FaultKind::Host)),
