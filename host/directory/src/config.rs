@@ -2,15 +2,6 @@
 
 use std::{io, path::PathBuf, time::Duration};
 
-/// Limits for the files of one policy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ReadLimits {
-    /// Maximum bytes of a module's file.
-    pub(crate) module_bytes: u64,
-    /// Maximum bytes of memory that a sidecar may request.
-    pub(crate) memory: usize,
-}
-
 /// Settings of the watched directory.
 #[derive(Debug, Clone)]
 pub struct DirectoryConfig {
@@ -69,28 +60,15 @@ pub enum DirectoryError {
 impl DirectoryConfig {
     /// The defaults for this directory: file-system events, 100 ms, modules up to 64 MiB.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        let ReadLimits { module_bytes, memory } = ReadLimits::default();
         Self {
             path: path.into(),
             poll: None,
             settle: Duration::from_millis(100),
-            max_module_bytes: module_bytes,
-            max_memory: memory,
+            max_module_bytes: 64 << 20,
+            max_memory: 256 << 20,
             allow_empty: false,
             allow_degraded: false,
             last_good: None,
         }
-    }
-
-    pub(crate) fn limits(&self) -> ReadLimits {
-        ReadLimits { module_bytes: self.max_module_bytes, memory: self.max_memory }
-    }
-}
-
-// === impl ReadLimits ===
-
-impl Default for ReadLimits {
-    fn default() -> Self {
-        Self { module_bytes: 64 << 20, memory: 256 << 20 }
     }
 }

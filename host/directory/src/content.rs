@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, io, path::Path, sync::Arc};
 
-use plimsoll_core::{FactSource, Fault, LoadError, Mode, Module, excerpt};
+use plimsoll_core::{FactSource, Mode, Module, excerpt};
 use plimsoll_system::{
     FileStamp,
     bounded_file::{ReadFileError, read_file},
@@ -10,7 +10,7 @@ use plimsoll_system::{
 };
 
 use crate::{
-    config::ReadLimits,
+    DirectoryConfig,
     scan::{File, PolicyId, Scan, Sources},
     sidecar::{MAX_BYTES, Sidecar},
 };
@@ -74,12 +74,12 @@ pub(crate) struct Content {
 
 impl SidecarFile {
     /// Reads the sidecar that a scan has found.
-    pub(crate) fn read(root: &Path, sources: &Sources, limits: &ReadLimits) -> Result<Self, FileRefusal> {
+    pub(crate) fn read(config: &DirectoryConfig, sources: &Sources) -> Result<Self, FileRefusal> {
         if let Some(problem) = &sources.problem {
             return Err(FileRefusal::new(problem));
         }
-        let path = sources.sidecar.as_ref().map(|file| file.path(root));
-        let mut read = Self::at(path.as_deref(), limits)?;
+        let path = sources.sidecar.as_ref().map(|file| file.path(&config.path));
+        let mut read = Self::at(path.as_deref(), config)?;
         if let Some(named) = &read.sidecar.module {
             let group = sources.group();
             if named.in_root && group.is_empty() {
@@ -93,15 +93,15 @@ impl SidecarFile {
     }
 
     /// Reads the sidecar at this path.
-    pub(crate) fn at(path: Option<&Path>, limits: &ReadLimits) -> Result<Self, FileRefusal> {
+    pub(crate) fn at(path: Option<&Path>, config: &DirectoryConfig) -> Result<Self, FileRefusal> {
         let Some(path) = path else { return Ok(Self::default()) };
         let text = read_text(path, "sidecar", "YAML text")?;
-        Self::of_text(path.display().to_string(), text, limits)
+        Self::of_text(path.display().to_string(), text, config)
     }
 
-    pub(crate) fn of_text(label: String, text: String, limits: &ReadLimits) -> Result<Self, FileRefusal> {
+    pub(crate) fn of_text(label: String, text: String, config: &DirectoryConfig) -> Result<Self, FileRefusal> {
         let sidecar =
-            Sidecar::parse(&text, limits.memory).map_err(|error| FileRefusal::new(format!("{label}:{error}")))?;
+            Sidecar::parse(&text, config.max_memory).map_err(|error| FileRefusal::new(format!("{label}:{error}")))?;
         Ok(Self { label: Some(label), text: Some(text), sidecar, named_module: None })
     }
 
@@ -117,12 +117,12 @@ impl Content {
     /// changed since the scan: a sidecar is never paired with the module of another version, though a ConfigMap may be
     /// swapped in between.
     pub(crate) fn read(
-        root: &Path,
+        config: &DirectoryConfig,
         scan: &Scan,
         sources: &Sources,
         sidecar: Result<Arc<SidecarFile>, FileRefusal>,
-        limits: &ReadLimits,
     ) -> (Stamps, Option<Result<Self, FileRefusal>>) {
+        let root = &config.path;
         let mut files: Vec<File> = sources.files().cloned().collect();
         let content = sidecar.and_then(|sidecar| {
             let module = sidecar.named_module.clone().or_else(|| sources.module.clone());
@@ -132,7 +132,7 @@ impl Content {
                 .extend(sidecar.sidecar.fact_files().map(|name| File { group: Arc::clone(&group), name: name.into() }));
             let path = sources.sidecar.as_ref().map(|file| file.path(root)).unwrap_or_default();
             let module = module.ok_or_else(|| no_module(&path))?.path(root);
-            Self::of_files(&group, root, sidecar, &module, limits)
+            Self::of_files(config, &group, sidecar, &module)
         });
         let stamps: Stamps = files
             .into_iter()
@@ -148,25 +148,24 @@ impl Content {
 
     /// Reads the module and the facts of a sidecar.
     pub(crate) fn of_files(
+        config: &DirectoryConfig,
         group: &Arc<str>,
-        root: &Path,
         sidecar: Arc<SidecarFile>,
         module: &Path,
-        limits: &ReadLimits,
     ) -> Result<Self, FileRefusal> {
         let mut texts = BTreeMap::new();
         for name in sidecar.sidecar.fact_files() {
-            let path = File { group: Arc::clone(group), name: name.into() }.path(root);
+            let path = File { group: Arc::clone(group), name: name.into() }.path(&config.path);
             texts
                 .insert(name.to_owned(), read_text(&path, "file with facts", "lines with a key, a comma and a value")?);
         }
-        Self::of_texts(group, root, sidecar, read_module(module, limits)?, module.display().to_string(), texts)
+        Self::of_texts(config, group, sidecar, read_module(module, config)?, module.display().to_string(), texts)
     }
 
     /// Parses the facts, and checks the module's digest.
     pub(crate) fn of_texts(
+        config: &DirectoryConfig,
         group: &Arc<str>,
-        root: &Path,
         sidecar: Arc<SidecarFile>,
         module: Module,
         module_label: String,
@@ -176,7 +175,7 @@ impl Content {
         for (name, text) in &fact_texts {
             let file = File { group: Arc::clone(group), name: name.as_str().into() };
             let source = FactSource::from_csv(text)
-                .map_err(|error| FileRefusal::new(format!("{}:{error}", file.path(root).display())))?;
+                .map_err(|error| FileRefusal::new(format!("{}:{error}", file.path(&config.path).display())))?;
             // Two versions in force may have read one file at two moments: each has another name.
             let global = format!("file:{file}@{}", hex(&sha256(text.as_bytes())[..NAMED_DIGEST_BYTES]));
             facts.insert(name.clone(), (global, Arc::new(source)));
@@ -211,18 +210,22 @@ impl FileRefusal {
         Self { text: excerpt(text.as_ref(), MAX_TEXT_BYTES), is_transient: false, is_rollback: false }
     }
 
-    pub(crate) fn transient(text: impl AsRef<str>) -> Self {
-        Self { is_transient: true, ..Self::new(text) }
+    pub(crate) fn transient_if(self, is_transient: bool) -> Self {
+        Self { is_transient, ..self }
     }
 
-    /// The refusal of a module by the loader.
-    pub(crate) fn of_module(label: &str, error: &LoadError) -> Self {
-        Self { is_transient: error.is_transient(), ..Self::new(format!("{label}: {error}")) }
-    }
-
-    /// The refusal because of a fault.
-    pub(crate) fn of_fault(text: impl AsRef<str>, fault: &Fault) -> Self {
-        Self { is_transient: fault.kind.is_transient(), ..Self::new(text) }
+    fn of_file(path: &Path, what: &str, error: ReadFileError) -> Self {
+        let path = path.display();
+        match error {
+            // A missing file gets a new stamp when it appears; other errors may be transient.
+            ReadFileError::Unreadable(cause) if cause.kind() != io::ErrorKind::NotFound => {
+                Self::new(format!("{path} cannot be read: {cause}: expected a {what}")).transient_if(true)
+            }
+            ReadFileError::TooLarge { limit } => {
+                Self::new(format!("{path} is larger than {limit} bytes, the most for a {what}"))
+            }
+            error => Self::new(format!("{path} {error}: expected a {what}")),
+        }
     }
 }
 
@@ -242,8 +245,9 @@ pub(crate) fn id_of_file(file: &Path) -> PolicyId {
 }
 
 /// Reads a module.
-pub(crate) fn read_module(path: &Path, limits: &ReadLimits) -> Result<Module, FileRefusal> {
-    let bytes = read_file(path, limits.module_bytes).map_err(|error| FileRefusal::of_file(path, "module", error))?;
+pub(crate) fn read_module(path: &Path, config: &DirectoryConfig) -> Result<Module, FileRefusal> {
+    let bytes =
+        read_file(path, config.max_module_bytes).map_err(|error| FileRefusal::of_file(path, "module", error))?;
     Ok(Module::new(bytes, sha256))
 }
 
@@ -253,22 +257,6 @@ fn read_text(path: &Path, what: &str, expected: &str) -> Result<String, FileRefu
         let at = error.utf8_error().valid_up_to();
         FileRefusal::new(format!("{}: byte {at} is not UTF-8: expected {expected}", path.display()))
     })
-}
-
-impl FileRefusal {
-    fn of_file(path: &Path, what: &str, error: ReadFileError) -> Self {
-        let path = path.display();
-        match error {
-            // A missing file gets a new stamp when it appears; other errors may be transient.
-            ReadFileError::Unreadable(cause) if cause.kind() != io::ErrorKind::NotFound => {
-                Self::transient(format!("{path} cannot be read: {cause}: expected a {what}"))
-            }
-            ReadFileError::TooLarge { limit } => {
-                Self::new(format!("{path} is larger than {limit} bytes, the most for a {what}"))
-            }
-            error => Self::new(format!("{path} {error}: expected a {what}")),
-        }
-    }
 }
 
 /// The stamp as a scan would find it, which takes no directory for a file.

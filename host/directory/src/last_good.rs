@@ -5,7 +5,7 @@
 //! share it.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     fmt::Display,
     io::{self, Read as _},
     path::Path,
@@ -20,7 +20,7 @@ use plimsoll_system::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    config::ReadLimits,
+    DirectoryConfig,
     content::{Content, ContentDigests, FileRefusal, SidecarFile},
     scan::PolicyId,
 };
@@ -66,16 +66,6 @@ impl LastGood {
         Ok(Self { directory, root: part(root.display()) })
     }
 
-    /// Removes the versions of policies that are not among these: they were removed while no gateway ran.
-    pub(crate) fn keep_only<'i>(&self, policies: impl Iterator<Item = &'i PolicyId>) {
-        let present: BTreeSet<String> = policies.map(|id| self.name(id)).collect();
-        let is_gone = |name: &String| name.starts_with(&self.root) && !present.contains(name);
-        for name in self.directory.names().unwrap_or_default().into_iter().filter(is_gone) {
-            // Another gateway may have removed it.
-            let _ = self.directory.remove(&name);
-        }
-    }
-
     /// Keeps the version of these files in the place of the one before.
     pub(crate) fn keep(&self, id: &PolicyId, content: &Content) {
         let header = Header {
@@ -107,8 +97,7 @@ impl LastGood {
     pub(crate) fn read(
         &self,
         id: &PolicyId,
-        root: &Path,
-        limits: &ReadLimits,
+        config: &DirectoryConfig,
     ) -> Option<(Content, Option<(ContentDigests, FileRefusal)>)> {
         let (header, module) = self.read_parts(id)?;
         let module = Module::new(module, sha256);
@@ -118,8 +107,9 @@ impl LastGood {
         let label = format!("the last good version of {id}");
         let sidecar = header
             .sidecar
-            .map_or_else(|| Ok(SidecarFile::default()), |text| SidecarFile::of_text(label.clone(), text, limits));
-        let content = Content::of_texts(&id.group, root, Arc::new(sidecar.ok()?), module, label, header.facts).ok()?;
+            .map_or_else(|| Ok(SidecarFile::default()), |text| SidecarFile::of_text(label.clone(), text, config));
+        let content =
+            Content::of_texts(config, &id.group, Arc::new(sidecar.ok()?), module, label, header.facts).ok()?;
         let refusal = |why| FileRefusal { is_rollback: true, ..FileRefusal::new(why) };
         Some((content, header.rejected.map(|(digests, why)| (digests, refusal(why)))))
     }

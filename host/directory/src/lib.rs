@@ -33,4 +33,3 @@ pub use scan::ignored_files;
 pub use sidecar::sidecar_schema;
 pub use update::{ChangeKind, PolicyChange, RosterUpdate};
 pub use watch::{Directory, DirectoryWatch};
-pub use watcher::ChangeWatch;

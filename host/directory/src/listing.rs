@@ -6,8 +6,7 @@ use std::{
 };
 
 use crate::{
-    DirectoryError,
-    config::ReadLimits,
+    DirectoryConfig, DirectoryError,
     content::{FileRefusal, SidecarFile, no_module},
     scan::{File, PolicyId, Scan, Sources, name_problem, two_sidecars},
 };
@@ -36,9 +35,9 @@ pub struct PolicyFiles {
 /// If the directory cannot be listed, or has too many files.
 pub fn list_policies(root: &Path) -> Result<Vec<ListedPolicy>, DirectoryError> {
     let scan = Scan::take(root)?;
-    let limits = ReadLimits::default();
+    let config = DirectoryConfig::new(root);
     let read = |(id, sources): (PolicyId, Sources)| {
-        let sidecar = SidecarFile::read(root, &sources, &limits);
+        let sidecar = SidecarFile::read(&config, &sources);
         (id, sources, sidecar)
     };
     let policies: Vec<(PolicyId, Sources, Result<SidecarFile, FileRefusal>)> =
@@ -91,7 +90,7 @@ pub fn policy_files(file: &Path) -> Result<PolicyFiles, DirectoryError> {
 
 /// The module of a sidecar that may be in a group or in the root.
 fn module_of_sidecar(sidecar: &Path) -> Result<PathBuf, FileRefusal> {
-    let Some(named) = SidecarFile::at(Some(sidecar), &ReadLimits::default())?.sidecar.module else {
+    let Some(named) = SidecarFile::at(Some(sidecar), &DirectoryConfig::new(""))?.sidecar.module else {
         let module = sidecar.with_extension("wasm");
         return if module.symlink_metadata().is_ok() { Ok(module) } else { Err(no_module(sidecar)) };
     };

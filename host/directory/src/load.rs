@@ -1,7 +1,7 @@
 //! Loads a policy: reads its files, compiles, validates, tries each verb, and builds a member of the roster.
 
 use std::{
-    path::{Path, PathBuf},
+    path::Path,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -12,8 +12,7 @@ use plimsoll_core::{
 };
 
 use crate::{
-    DirectoryError,
-    config::ReadLimits,
+    DirectoryConfig, DirectoryError,
     content::{Content, ContentDigests, FileRefusal, SidecarFile, Stamps, id_of_file, read_module},
     last_good::LastGood,
     policy::Version,
@@ -72,8 +71,7 @@ pub(crate) enum LoadResult {
 
 /// The context in which load jobs run.
 pub(crate) struct LoadContext {
-    pub(crate) root: PathBuf,
-    pub(crate) limits: ReadLimits,
+    pub(crate) config: Arc<DirectoryConfig>,
     pub(crate) loader: Arc<dyn Loader>,
     pub(crate) last_good: Option<Arc<LastGood>>,
 }
@@ -84,9 +82,9 @@ impl LoadContext {
     /// Loads a policy from its current files.
     pub(crate) fn carry_out(&self, job: &LoadJob) -> LoadOutcome {
         let started = Instant::now();
-        let (stamps, content) = Content::read(&self.root, &job.scan, &job.sources, job.sidecar.clone(), &self.limits);
+        let (stamps, content) = Content::read(&self.config, &job.scan, &job.sources, job.sidecar.clone());
         let stored = self.last_good.as_ref().filter(|_| job.may_restore && content.is_some());
-        let stored = stored.and_then(|last_good| last_good.read(&job.id, &self.root, &self.limits));
+        let stored = stored.and_then(|last_good| last_good.read(&job.id, &self.config));
         let (good, rejected) = stored.unzip();
         let result = match content {
             None => LoadResult::Changing,
@@ -146,7 +144,8 @@ impl LoadOutcome {
     /// The outcome of a job if plimsoll itself failed.
     pub(crate) fn failed(job: &LoadJob) -> Self {
         let stamps = job.sources.files().map(|file| (file.clone(), job.scan.files.get(file).copied())).collect();
-        let refusal = FileRefusal::transient("plimsoll itself failed while it loaded the policy; its log says how");
+        let refusal =
+            FileRefusal::new("plimsoll itself failed while it loaded the policy; its log says how").transient_if(true);
         let (result, took) = (LoadResult::Refused(refusal, None), Duration::ZERO);
         Self { id: job.id.clone(), number: job.number, stamps, took, result, restored: None }
     }
@@ -157,10 +156,10 @@ impl LoadOutcome {
 /// # Errors
 /// Says which file is refused, where in it, and the expected content.
 pub fn load_one(module: &Path, sidecar: Option<&Path>, loader: &dyn Loader) -> Result<Member, DirectoryError> {
-    let (id, limits) = (id_of_file(sidecar.unwrap_or(module)), ReadLimits::default());
-    let directory = sidecar.and_then(Path::parent).unwrap_or(Path::new(""));
-    SidecarFile::at(sidecar, &limits)
-        .and_then(|sidecar| Content::of_files(&id.group, directory, Arc::new(sidecar), module, &limits))
+    let id = id_of_file(sidecar.unwrap_or(module));
+    let config = DirectoryConfig::new(sidecar.and_then(Path::parent).unwrap_or(Path::new("")));
+    SidecarFile::at(sidecar, &config)
+        .and_then(|sidecar| Content::of_files(&config, &id.group, Arc::new(sidecar), module))
         .and_then(|content| build(&id, 1, &content, None, loader))
         .map_err(|refusal| DirectoryError::Refused(refusal.text))
 }
@@ -170,7 +169,7 @@ pub fn load_one(module: &Path, sidecar: Option<&Path>, loader: &dyn Loader) -> R
 /// # Errors
 /// If it is no regular file, larger than a module may be, or cannot be read.
 pub fn module_at(path: &Path) -> Result<Module, DirectoryError> {
-    read_module(path, &ReadLimits::default()).map_err(|refusal| DirectoryError::Refused(refusal.text))
+    read_module(path, &DirectoryConfig::new("")).map_err(|refusal| DirectoryError::Refused(refusal.text))
 }
 
 /// Compiles and validates; reuses the compiled code of a member with the same module.
@@ -184,9 +183,9 @@ fn build(
     let name = Member::id_of(&id.group, &id.name);
     let policy = match current.filter(|member| *member.digest == *content.digests.module) {
         Some(member) => undecorated(&member.policy),
-        None => loader
-            .load(&name, &content.module)
-            .map_err(|error| FileRefusal::of_module(&content.module_label, &error))?,
+        None => loader.load(&name, &content.module).map_err(|error| {
+            FileRefusal::new(format!("{}: {error}", content.module_label)).transient_if(error.is_transient())
+        })?,
     };
     let (policy, config) = configured(content, policy)?;
     validate(&name, content, policy.as_ref())?;
@@ -261,7 +260,10 @@ fn validate(name: &Arc<str>, content: &Content, policy: &dyn Policy) -> Result<(
     match policy.validate(&Ask { class: CallClass::Background, ..ask }) {
         Ok(Ok(())) => Ok(()),
         Ok(Err(text)) => Err(FileRefusal::new(format!("{}: settings refused: {text}", content.sidecar_label()))),
-        Err(fault) => Err(FileRefusal::of_fault(format!("{}: validate failed: {fault}", content.module_label), &fault)),
+        Err(fault) => {
+            let text = format!("{}: validate failed: {fault}", content.module_label);
+            Err(FileRefusal::new(text).transient_if(fault.kind.is_transient()))
+        }
     }
 }
 
@@ -286,17 +288,13 @@ fn put_on_trial(
         memory,
     };
     let started = Instant::now();
-    for TrialFault { verb, fault, is_certain, is_cut_short } in call.put_to(policy) {
+    for TrialFault { verb, fault, is_certain, .. } in call.put_to(policy) {
         let label = &content.module_label;
         if is_certain {
             let text = format!("{label}: every call of {verb} would fail, as a trial did: {fault}");
-            return Err(FileRefusal::of_fault(text, &fault));
+            return Err(FileRefusal::new(text).transient_if(fault.kind.is_transient()));
         }
-        if is_cut_short {
-            tracing::warn!(policy = %id, %verb, "{label}: it did not answer a sample within {TRIAL_TIMEOUT:?}; its timeout is {timeout:?}");
-        } else {
-            tracing::warn!(policy = %id, %verb, %fault, "{label}: it failed on a sample pod and node; others may be no trouble");
-        }
+        tracing::warn!(policy = %id, %verb, %fault, "{label}: it failed on a sample pod and node; others may be no trouble");
         if started.elapsed() >= MAX_TRIALS {
             break;
         }

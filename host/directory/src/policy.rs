@@ -11,8 +11,7 @@ use plimsoll_core::{Fault, FaultKind, Member, Mode, Policy, PolicyConfig, Policy
 use plimsoll_system::FileStamp;
 
 use crate::{
-    ChangeKind, PolicyChange,
-    config::ReadLimits,
+    ChangeKind, DirectoryConfig, PolicyChange,
     content::{Content, ContentDigests, FileRefusal, SidecarFile, Stamps},
     last_good::LastGood,
     load::{LoadJob, LoadOutcome, LoadResult},
@@ -58,8 +57,7 @@ type SidecarKey = (Option<(File, FileStamp)>, Option<String>);
 
 /// What a pass over the directory knows.
 pub(crate) struct Pass<'a> {
-    pub(crate) root: &'a std::path::Path,
-    pub(crate) limits: ReadLimits,
+    pub(crate) config: &'a Arc<DirectoryConfig>,
     pub(crate) settling: &'a Settling,
     pub(crate) now: Instant,
 }
@@ -162,7 +160,7 @@ impl PolicyEntry {
         if is_known || !pass.settling.may_read(sources.sidecar.iter(), pass.now) {
             return None;
         }
-        let read = SidecarFile::read(pass.root, sources, &pass.limits).map(Arc::new);
+        let read = SidecarFile::read(pass.config, sources).map(Arc::new);
         let read = read.inspect(|sidecar| self.last_sidecar = Some(Arc::clone(sidecar)));
         let was_off = matches!(self.in_force, InForce::Off { .. });
         let is_off = read.as_ref().map_or(was_off, |sidecar| sidecar.is_off());

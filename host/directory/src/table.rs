@@ -14,13 +14,12 @@ use crate::{
     load::{LoadJob, LoadOutcome},
     policy::{Pass, PolicyEntry},
     scan::{File, PolicyId, Scan, Sources},
-    settling::Settling,
     states::{Event, Files, InForce},
 };
 
 /// Every policy of the directory.
 pub(crate) struct PolicyTable {
-    config: DirectoryConfig,
+    config: Arc<DirectoryConfig>,
     /// Whether a policy that was there at the start fails its calls until it is loaded.
     stands_in: bool,
     last_good: Option<Arc<LastGood>>,
@@ -52,20 +51,11 @@ enum Vanished {
 impl PolicyTable {
     /// The policies of the first scan, with their sidecars. With `stands_in`, something answers in the place of each until
     /// a version is loaded.
-    pub(crate) fn new(
-        config: DirectoryConfig,
-        last_good: Option<Arc<LastGood>>,
-        settling: &Settling,
-        stands_in: bool,
-    ) -> Self {
-        let (scan, wanted) = (settling.scan(), settling.scan().policies());
-        // A directory that cannot be listed, or is empty by accident, may have its policies again later.
-        if !wanted.is_empty() && scan.problems.is_empty() {
-            last_good.iter().for_each(|last_good| last_good.keep_only(wanted.keys()));
-        }
+    pub(crate) fn new(pass: &Pass<'_>, last_good: Option<Arc<LastGood>>, stands_in: bool) -> Self {
+        let (scan, wanted) = (pass.settling.scan(), pass.settling.scan().policies());
         let policies = wanted.keys().map(|id| (id.clone(), PolicyEntry::new(InForce::Awaited))).collect();
         let mut table = Self {
-            config,
+            config: Arc::clone(pass.config),
             stands_in,
             last_good,
             groups: BTreeSet::new(),
@@ -76,22 +66,20 @@ impl PolicyTable {
             changes: Vec::new(),
             is_different: true,
         };
-        table.follow_sidecars(&wanted, settling, Instant::now());
+        table.follow_sidecars(&wanted, pass);
         table.note_groups(scan);
         table.set_problems(scan, &wanted, &Vanished::Groups(BTreeMap::new()));
         table
     }
 
     /// Compares the table with the last scan; returns the jobs to run.
-    pub(crate) fn refresh(&mut self, settling: &Settling, now: Instant) -> Vec<LoadJob> {
-        let (scan, wanted) = (settling.scan(), settling.scan().policies());
-        let vanished = self.remove_missing(&wanted, settling, now);
+    pub(crate) fn refresh(&mut self, pass: &Pass<'_>) -> Vec<LoadJob> {
+        let (scan, wanted) = (pass.settling.scan(), pass.settling.scan().policies());
+        let vanished = self.remove_missing(&wanted, pass);
         for id in wanted.keys().filter(|id| !self.policies.contains_key(*id)).cloned().collect::<Vec<_>>() {
             self.policies.insert(id, PolicyEntry::new(InForce::Absent));
         }
-        self.follow_sidecars(&wanted, settling, now);
-        let (root, limits) = (self.config.path.clone(), self.config.limits());
-        let pass = Pass { root: &root, limits, settling, now };
+        self.follow_sidecars(&wanted, pass);
         let mut jobs = Vec::new();
         for (id, sources) in &wanted {
             let number = self.jobs + 1;
@@ -99,8 +87,8 @@ impl PolicyTable {
                 if policy.is_as_read(sources, scan) {
                     policy.apply(Event::FilesBack);
                 }
-                jobs.extend(policy.job(id, sources, number, &pass));
-                changes.extend(policy.report(id, &pass));
+                jobs.extend(policy.job(id, sources, number, pass));
+                changes.extend(policy.report(id, pass));
             });
             self.jobs = number;
         }
@@ -111,17 +99,16 @@ impl PolicyTable {
 
     /// Applies the outcome of a job. True if a scan is due: the files have changed, or policies without files can be
     /// decided on.
-    pub(crate) fn finish(&mut self, outcome: LoadOutcome, settling: &Settling, now: Instant) -> bool {
+    pub(crate) fn finish(&mut self, outcome: LoadOutcome, pass: &Pass<'_>) -> bool {
         let (id, mut is_outdated) = (outcome.id.clone(), false);
-        let (root, limits) = (self.config.path.clone(), self.config.limits());
         self.change(&id, |policy, changes, last_good| {
             // A version that has answered meanwhile is the one to go back to.
             changes.extend(policy.judge(&id, last_good));
             policy.save(&id, last_good);
-            changes.extend(policy.finish(outcome, now));
+            changes.extend(policy.finish(outcome, pass.now));
             policy.save(&id, last_good);
-            changes.extend(policy.report(&id, &Pass { root: &root, limits, settling, now }));
-            is_outdated = policy.is_outdated(settling.scan()) || *policy.files() == Files::Unread;
+            changes.extend(policy.report(&id, pass));
+            is_outdated = policy.is_outdated(pass.settling.scan()) || *policy.files() == Files::Unread;
         });
         is_outdated || self.policies.values().any(|policy| matches!(policy.in_force(), InForce::Vanished(_)))
     }
@@ -151,11 +138,10 @@ impl PolicyTable {
         self.replace_problems(problems);
     }
 
-    /// Returns the changes since the last call.
-    pub(crate) fn take_update(&mut self) -> Option<RosterUpdate> {
-        let changes = std::mem::take(&mut self.changes);
-        let is_different = std::mem::take(&mut self.is_different) || !changes.is_empty();
-        is_different.then(|| RosterUpdate { roster: Arc::new(self.roster()), changes })
+    /// The roster, and the changes since the last call.
+    pub(crate) fn take_update(&mut self) -> RosterUpdate {
+        self.is_different = false;
+        RosterUpdate { roster: Arc::new(self.roster()), changes: std::mem::take(&mut self.changes) }
     }
 
     /// Whether there are changes to publish.
@@ -181,11 +167,9 @@ impl PolicyTable {
     }
 
     /// Reads new sidecars, and finds out which modules are libraries: sidecars of others name them, and they have none.
-    fn follow_sidecars(&mut self, wanted: &BTreeMap<PolicyId, Sources>, settling: &Settling, now: Instant) {
-        let (root, limits) = (self.config.path.clone(), self.config.limits());
+    fn follow_sidecars(&mut self, wanted: &BTreeMap<PolicyId, Sources>, pass: &Pass<'_>) {
         for (id, sources) in wanted {
-            let pass = Pass { root: &root, limits, settling, now };
-            self.change(id, |policy, changes, _| changes.extend(policy.follow_sidecar(id, sources, &pass)));
+            self.change(id, |policy, changes, _| changes.extend(policy.follow_sidecar(id, sources, pass)));
         }
         let named: BTreeSet<File> = self.policies.values().filter_map(PolicyEntry::named_module).cloned().collect();
         for (id, sources) in wanted {
@@ -202,7 +186,8 @@ impl PolicyTable {
     ///
     /// A group whose directory is gone, too, was removed: its URL answers with an error, so no rule is skipped silently. A
     /// directory that has lost its only policy looks like any other removal.
-    fn remove_missing(&mut self, wanted: &BTreeMap<PolicyId, Sources>, settling: &Settling, now: Instant) -> Vanished {
+    fn remove_missing(&mut self, wanted: &BTreeMap<PolicyId, Sources>, pass: &Pass<'_>) -> Vanished {
+        let Pass { settling, now, .. } = *pass;
         let scan = settling.scan();
         let is_vanished = |policy: &PolicyEntry| matches!(policy.in_force(), InForce::Vanished(_));
         let is_gone = |(id, policy): &(&PolicyId, &PolicyEntry)| {

@@ -19,6 +19,7 @@ use crate::{
     DirectoryConfig, DirectoryError, RosterUpdate,
     last_good::LastGood,
     load::{LoadContext, LoadJob, LoadOutcome},
+    policy::Pass,
     scan::Scan,
     settling::Settling,
     table::PolicyTable,
@@ -56,7 +57,7 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A directory of policies.
 pub struct Directory {
-    config: DirectoryConfig,
+    config: Arc<DirectoryConfig>,
     table: PolicyTable,
     settling: Settling,
     context: Arc<LoadContext>,
@@ -66,6 +67,14 @@ pub struct Directory {
     running: usize,
     sender: Sender<LoopEvent>,
     events: Receiver<LoopEvent>,
+    watcher: Option<Watcher>,
+    /// Since when the directory cannot be listed.
+    unreadable_since: Option<Instant>,
+    last_scan: Instant,
+    /// When the next scan is due, whatever happens.
+    next_scan: Instant,
+    /// Since when a change waits to be published.
+    held_since: Option<Instant>,
 }
 
 /// A running watch; dropping it stops its thread, and waits for it unless that takes too long.
@@ -83,20 +92,6 @@ enum LoopEvent {
     Loaded(Box<LoadOutcome>),
     /// The watch must stop.
     Stop,
-}
-
-/// The state of the thread.
-struct ScanLoop<F> {
-    directory: Directory,
-    watcher: Option<Watcher>,
-    publish: F,
-    /// Since when the directory cannot be listed.
-    unreadable_since: Option<Instant>,
-    last_scan: Instant,
-    /// When the next scan is due, whatever happens.
-    next_scan: Instant,
-    /// Since when a change waits to be published.
-    held_since: Option<Instant>,
 }
 
 // === impl Directory ===
@@ -144,32 +139,50 @@ impl Directory {
         settle: Duration,
         stands_in: bool,
     ) -> Result<Self, DirectoryError> {
+        let (config, now) = (Arc::new(config), Instant::now());
         let settling = Settling::new(settle, Arc::new(Scan::take(&config.path)?));
         let last_good = config.last_good.as_deref().and_then(|directory| open_last_good(directory, &config.path));
-        let (root, limits) = (config.path.clone(), config.limits());
-        let context = Arc::new(LoadContext { root, limits, loader, last_good: last_good.clone() });
-        let table = PolicyTable::new(config.clone(), last_good, &settling, stands_in);
+        let context = Arc::new(LoadContext { config: Arc::clone(&config), loader, last_good: last_good.clone() });
+        let table = PolicyTable::new(&Pass { config: &config, settling: &settling, now }, last_good, stands_in);
         let (sender, events) = mpsc::channel();
-        Ok(Self { config, table, settling, context, queue: VecDeque::new(), running: 0, sender, events })
+        Ok(Self {
+            config,
+            table,
+            settling,
+            context,
+            queue: VecDeque::new(),
+            running: 0,
+            sender,
+            events,
+            watcher: None,
+            unreadable_since: None,
+            last_scan: now,
+            next_scan: now,
+            held_since: None,
+        })
     }
 
     fn with_update(mut self) -> (Self, RosterUpdate) {
-        let update =
-            self.table.take_update().unwrap_or_else(|| RosterUpdate { roster: Arc::default(), changes: Vec::new() });
+        let update = self.table.take_update();
         (self, update)
     }
 
     /// Loads the policies that the last scan found, and waits for them.
     fn load_all(&mut self) {
-        let jobs = self.table.refresh(&self.settling, Instant::now());
-        self.begin(jobs);
+        self.refresh(Instant::now());
         while self.running > 0 {
             // The channel stays open: `self` has a sender.
             let Ok(event) = self.events.recv() else { return };
             if let LoopEvent::Loaded(outcome) = event {
-                let _ = self.finish(*outcome, Instant::now());
+                self.finish(*outcome);
             }
         }
+    }
+
+    /// Compares the policies with the last scan, and starts the loads that are due.
+    fn refresh(&mut self, now: Instant) {
+        let jobs = self.table.refresh(&Pass { config: &self.config, settling: &self.settling, now });
+        self.begin(jobs);
     }
 
     /// Starts loads, each on a thread of its own, as many as may run at once; the others wait.
@@ -193,34 +206,31 @@ impl Directory {
         }
     }
 
-    /// Applies the outcome of a load; whether a scan is due.
-    fn finish(&mut self, outcome: LoadOutcome, now: Instant) -> bool {
+    /// Applies the outcome of a load.
+    fn finish(&mut self, outcome: LoadOutcome) {
         self.running -= 1;
         self.begin(Vec::new());
-        self.table.finish(outcome, &self.settling, now)
+        let now = Instant::now();
+        if self.table.finish(outcome, &Pass { config: &self.config, settling: &self.settling, now }) {
+            self.scan_by(now + RESCAN_PAUSE);
+        }
     }
 
     /// Keeps the roster in step with the directory, and publishes each new one.
     ///
     /// # Errors
     /// If no thread can be started.
-    pub fn watch(self, publish: impl FnMut(RosterUpdate) + Send + 'static) -> Result<DirectoryWatch, DirectoryError> {
+    pub fn watch(
+        mut self,
+        publish: impl FnMut(RosterUpdate) + Send + 'static,
+    ) -> Result<DirectoryWatch, DirectoryError> {
         let (path, wake) = (self.config.path.clone(), self.sender.clone());
-        let now = Instant::now();
-        let mut scan_loop = ScanLoop {
-            watcher: watcher_of(&self.config, &self.sender),
-            directory: self,
-            publish,
-            unreadable_since: None,
-            last_scan: now,
-            next_scan: now,
-            held_since: None,
-        };
+        self.watcher = watcher_of(&self.config, &self.sender);
         // Done before returning, so that later changes are noticed.
-        scan_loop.watch_groups();
+        self.watch_groups();
         let (ended, end) = mpsc::channel();
         let run = move || {
-            scan_loop.run();
+            self.run(publish);
             // The receiver may be gone.
             let _ = ended.send(());
         };
@@ -228,30 +238,21 @@ impl Directory {
         thread.map_err(|cause| DirectoryError::Thread { path, cause })?;
         Ok(DirectoryWatch { wake, end })
     }
-}
 
-// === impl ScanLoop ===
-
-impl<F: FnMut(RosterUpdate)> ScanLoop<F> {
-    fn run(mut self) {
+    fn run(mut self, mut publish: impl FnMut(RosterUpdate)) {
         loop {
             let now = Instant::now();
             if self.scan_at() <= now {
                 self.scan(now);
             }
-            if self.directory.table.judge() {
+            if self.table.judge() {
                 self.next_scan = now;
             }
-            self.publish_if_ready(now);
-            match self.directory.events.recv_timeout(self.wake_at(now).saturating_duration_since(now)) {
+            self.publish_if_ready(now, &mut publish);
+            match self.events.recv_timeout(self.wake_at(now).saturating_duration_since(now)) {
                 Ok(LoopEvent::Stop) | Err(RecvTimeoutError::Disconnected) => return,
-                Ok(LoopEvent::Changed) => self.scan_by(Instant::now() + MIN_PAUSE.min(self.directory.config.settle)),
-                Ok(LoopEvent::Loaded(outcome)) => {
-                    let now = Instant::now();
-                    if self.directory.finish(*outcome, now) {
-                        self.scan_by(now + RESCAN_PAUSE);
-                    }
-                }
+                Ok(LoopEvent::Changed) => self.scan_by(Instant::now() + MIN_PAUSE.min(self.config.settle)),
+                Ok(LoopEvent::Loaded(outcome)) => self.finish(*outcome),
                 Err(RecvTimeoutError::Timeout) => {}
             }
         }
@@ -263,71 +264,59 @@ impl<F: FnMut(RosterUpdate)> ScanLoop<F> {
 
     /// When the next scan is due, unless an event comes first: files may have settled, or be due for another try.
     fn scan_at(&self) -> Instant {
-        let Directory { settling, table, .. } = &self.directory;
-        let moments =
-            [settling.next(self.last_scan), table.next_retry().map(|retry| retry.max(self.last_scan + MIN_PAUSE))];
-        moments.into_iter().flatten().fold(self.next_scan, Instant::min)
+        let retry = self.table.next_retry().map(|retry| retry.max(self.last_scan + MIN_PAUSE));
+        [self.settling.next(self.last_scan), retry].into_iter().flatten().fold(self.next_scan, Instant::min)
     }
 
     fn wake_at(&self, now: Instant) -> Instant {
-        let is_on_trial = self.directory.table.on_trial().next().is_some();
         let publish = self.held_since.map(|since| since + MAX_HOLD);
-        let judge = is_on_trial.then(|| now + TRIAL_INTERVAL);
+        let judge = self.table.on_trial().next().map(|_| now + TRIAL_INTERVAL);
         [publish, judge].into_iter().flatten().fold(self.scan_at(), Instant::min)
     }
 
     /// Scans once, and starts loads.
     fn scan(&mut self, now: Instant) {
         self.last_scan = now;
-        match Scan::take(&self.directory.config.path) {
+        match Scan::take(&self.config.path) {
             Ok(scan) => {
                 self.unreadable_since = None;
-                self.directory.settling.observe(Arc::new(scan), now);
+                self.settling.observe(Arc::new(scan), now);
                 self.watch_groups();
-                let jobs = self.directory.table.refresh(&self.directory.settling, now);
-                self.directory.begin(jobs);
+                self.refresh(now);
             }
             Err(error) => {
                 let since = *self.unreadable_since.get_or_insert(now);
-                if now.saturating_duration_since(since) >= self.directory.config.settle {
-                    self.directory.table.refuse(&error);
+                if now.saturating_duration_since(since) >= self.config.settle {
+                    self.table.refuse(&error);
                 }
             }
         }
-        self.next_scan = now + self.interval();
+        let default = if self.watcher.is_some() { POLL_INTERVAL } else { FALLBACK_INTERVAL };
+        let interval = self.config.poll.unwrap_or(default);
+        let is_readable = self.unreadable_since.is_none();
+        self.next_scan = now + if is_readable { interval } else { interval.min(FALLBACK_INTERVAL) };
     }
 
     /// Publishes changes, unless loads are in progress that may change more.
-    fn publish_if_ready(&mut self, now: Instant) {
-        if !self.directory.table.has_update() {
+    fn publish_if_ready(&mut self, now: Instant, publish: &mut impl FnMut(RosterUpdate)) {
+        if !self.table.has_update() {
             return;
         }
         let since = *self.held_since.get_or_insert(now);
-        if self.directory.running > 0 && now.saturating_duration_since(since) < MAX_HOLD {
-            return;
-        }
-        self.held_since = None;
-        if let Some(update) = self.directory.table.take_update() {
-            (self.publish)(update);
+        if self.running == 0 || now.saturating_duration_since(since) >= MAX_HOLD {
+            self.held_since = None;
+            publish(self.table.take_update());
         }
     }
 
     /// Watches the root and its groups; falls back to polling.
     fn watch_groups(&mut self) {
         let Some(watcher) = &mut self.watcher else { return };
-        let path = &self.directory.config.path;
-        if let Err(error) =
-            watcher.follow(self.directory.settling.scan().groups.iter().map(|group| path.join(&**group)))
-        {
+        let path = &self.config.path;
+        if let Err(error) = watcher.follow(self.settling.scan().groups.iter().map(|group| path.join(&**group))) {
             warn_of_polling(path, &error);
             self.watcher = None;
         }
-    }
-
-    fn interval(&self) -> Duration {
-        let default = if self.watcher.is_some() { POLL_INTERVAL } else { FALLBACK_INTERVAL };
-        let interval = self.directory.config.poll.unwrap_or(default);
-        if self.unreadable_since.is_some() { interval.min(FALLBACK_INTERVAL) } else { interval }
     }
 }
 

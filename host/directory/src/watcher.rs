@@ -1,12 +1,6 @@
 //! File-system events, used only as a hint that directories may have changed.
 
-use std::{
-    collections::BTreeMap,
-    os::unix::fs::MetadataExt as _,
-    path::PathBuf,
-    sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
-    time::Duration,
-};
+use std::{collections::BTreeMap, os::unix::fs::MetadataExt as _, path::PathBuf};
 
 use notify::{
     ErrorKind, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _, event::AccessKind, event::AccessMode,
@@ -17,15 +11,6 @@ pub(crate) struct Watcher {
     inner: RecommendedWatcher,
     /// Each watched directory with its device and inode: another one may replace it.
     watched: BTreeMap<PathBuf, (u64, u64)>,
-}
-
-/// Waits for changes in directories.
-pub struct ChangeWatch {
-    /// None where the system reports no changes.
-    watcher: Option<Watcher>,
-    changed: Receiver<()>,
-    /// Keeps the channel open where there is no watcher.
-    _sender: Sender<()>,
 }
 
 // === impl Watcher ===
@@ -58,42 +43,6 @@ impl Watcher {
         }
         self.watched = wanted;
         Ok(())
-    }
-}
-
-// === impl ChangeWatch ===
-
-impl ChangeWatch {
-    /// A watch of no directory yet.
-    pub fn new() -> Self {
-        let (sender, changed) = channel();
-        let report = sender.clone();
-        let watcher = Watcher::new(move || {
-            // The receiver is gone once the watch is dropped.
-            let _ = report.send(());
-        })
-        .ok();
-        Self { watcher, changed, _sender: sender }
-    }
-
-    /// Watches exactly these directories.
-    pub fn follow(&mut self, directories: impl Iterator<Item = PathBuf>) {
-        // A change below a directory that cannot be watched is found when the wait is over.
-        let _ = self.watcher.as_mut().map(|watcher| watcher.follow(directories));
-    }
-
-    /// Waits until something may have changed, or for this long.
-    pub fn wait(&self, longest: Duration) {
-        match self.changed.recv_timeout(longest) {
-            Ok(()) => self.changed.try_iter().for_each(drop),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
-        }
-    }
-}
-
-impl Default for ChangeWatch {
-    fn default() -> Self {
-        Self::new()
     }
 }
 

@@ -6,8 +6,9 @@ use super::*;
 
 fn content(id: &PolicyId, module: &[u8]) -> Content {
     let module = Module::new(module.to_vec(), sha256);
-    let sidecar = SidecarFile::of_text("p.yaml".into(), "order: 7\n".into(), &ReadLimits::default()).unwrap();
-    Content::of_texts(&id.group, Path::new(""), Arc::new(sidecar), module, "p.wasm".into(), [].into()).unwrap()
+    let sidecar = SidecarFile::of_text("p.yaml".into(), "order: 7\n".into(), &DirectoryConfig::new("")).unwrap();
+    Content::of_texts(&DirectoryConfig::new(""), &id.group, Arc::new(sidecar), module, "p.wasm".into(), [].into())
+        .unwrap()
 }
 
 fn id(name: &str) -> PolicyId {
@@ -20,7 +21,7 @@ fn open(directory: &tempfile::TempDir) -> LastGood {
 
 /// The digest of the module that is kept, and the one of the content that was rolled back to it.
 fn kept(last_good: &LastGood, name: &str) -> Option<(String, Option<String>)> {
-    let (content, rejected) = last_good.read(&id(name), Path::new(""), &ReadLimits::default())?;
+    let (content, rejected) = last_good.read(&id(name), &DirectoryConfig::new(""))?;
     assert_eq!(content.sidecar.sidecar.config.order, 7);
     Some((content.digests.module, rejected.map(|(digests, _)| digests.module)))
 }
@@ -43,15 +44,15 @@ fn a_version_is_kept_with_the_content_that_was_rolled_back_to_it_until_a_newer_o
 }
 
 #[test]
-fn versions_of_policies_that_are_gone_are_removed_and_those_of_other_directories_stay() {
+fn several_directories_of_policies_share_one_directory_of_versions() {
     let directory = tempfile::tempdir().unwrap();
-    let (ours, theirs) = (open(&directory), LastGood::open(&directory.path().join("last-good"), Path::new("other")));
-    let theirs = theirs.unwrap();
-    ours.keep(&id("here"), &content(&id("here"), b"1"));
-    ours.keep(&id("gone"), &content(&id("gone"), b"1"));
-    theirs.keep(&id("gone"), &content(&id("gone"), b"1"));
-    ours.keep_only([id("here"), id("new")].iter());
-    assert!(kept(&ours, "here").is_some() && kept(&ours, "gone").is_none() && kept(&theirs, "gone").is_some());
+    let ours = open(&directory);
+    let theirs = LastGood::open(&directory.path().join("last-good"), Path::new("other")).unwrap();
+    ours.keep(&id("p"), &content(&id("p"), b"1"));
+    assert_eq!(kept(&theirs, "p"), None);
+    theirs.keep(&id("p"), &content(&id("p"), b"2"));
+    ours.forget(&id("p"));
+    assert_eq!((kept(&ours, "p"), kept(&theirs, "p")), (None, Some((digest(b"2"), None))));
 }
 
 #[test]

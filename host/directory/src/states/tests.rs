@@ -66,7 +66,7 @@ fn what_is_known_of_the_files_follows_the_table() {
     use Files::{AsRead, Loading, Unread};
     use FilesEvent::{Changing, Final, Moved, Ordered, Read};
     let now = Instant::now();
-    let busy = || FileRefusal::transient("busy");
+    let busy = || FileRefusal::new("busy").transient_if(true);
     let refused = |refusal: FileRefusal, tries, pause: Option<u64>, is_final| Files::Refused {
         refusal,
         tries,
