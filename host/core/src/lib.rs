@@ -83,7 +83,7 @@ pub use facts::{
 pub use failed_call::FailedCall;
 pub use fault::{Fault, FaultKind};
 pub use gateway::{Announcement, Gateway, PostReplyWork};
-pub use loader::{LoadError, LoadRequest, Loader, Module};
+pub use loader::{LoadError, Loader, Module};
 pub use matching::{LabelSelector, Match, Operator, Requirement};
 pub use names::Names;
 pub use node_cache::KnownNodes;

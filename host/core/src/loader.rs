@@ -21,45 +21,13 @@ struct ModuleBytes {
     digest: [u8; 32],
 }
 
-/// A module, and the policy for which it is loaded.
-#[derive(Debug, Clone, Copy)]
-pub struct LoadRequest<'a> {
-    /// The name of the policy, for a report of progress.
-    pub policy: &'a str,
-    /// The file.
-    pub module: &'a Module,
-    /// Whether a version of the policy is in force: its next one is compiled before modules of new policies.
-    pub is_urgent: bool,
-}
-
 /// Turns a [`Module`] into a [`Policy`].
 pub trait Loader: Send + Sync {
-    /// Compiles a module, or takes it from a cache.
+    /// Compiles a module, or takes it from a cache. The name of the policy is for reports of progress.
     ///
     /// # Errors
     /// Says what is wrong with the module and what was expected, and whether it is worth another try.
-    fn load_for(&self, request: LoadRequest<'_>) -> Result<Arc<dyn Policy>, LoadError>;
-
-    /// Loads a module that is not urgent.
-    ///
-    /// # Errors
-    /// As for [`Loader::load_for`].
-    fn load(&self, policy: &str, module: &Module) -> Result<Arc<dyn Policy>, LoadError> {
-        self.load_for(LoadRequest { policy, module, is_urgent: false })
-    }
-
-    /// Prepares instances of a policy with this module and these settings, in the background: its calls may be faster
-    /// later, and answer the same. The settings are those of its calls, by address. Name and version are for the log.
-    fn preinitialize(&self, name: &str, version: u64, module: &Module, settings: &Arc<str>) {
-        let _ = (name, version, module, settings);
-    }
-
-    /// The error that a load would return at once for the module with this SHA-256, since it was refused before; `None`
-    /// if it would be tried.
-    fn refusal(&self, digest: &[u8; 32]) -> Option<LoadError> {
-        let _ = digest;
-        None
-    }
+    fn load(&self, policy: &str, module: &Module) -> Result<Arc<dyn Policy>, LoadError>;
 }
 
 // === impl Module ===

@@ -195,7 +195,6 @@ fn build(
     if sidecar.weighted && !verbs.has(Verb::Score) && !verbs.has(Verb::Rank) {
         tracing::warn!(policy = %id, "{}: the weight has no effect: the policy does not score", content.sidecar_label());
     }
-    loader.preinitialize(&name, version, &content.module, &sidecar.settings);
     Ok(Member {
         settings: Arc::clone(&sidecar.settings),
         digest: content.digests.module.as_str().into(),

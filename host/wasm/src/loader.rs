@@ -9,7 +9,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use plimsoll_core::{LoadError, LoadRequest, Loader, Module, Policy, Verbs};
+use plimsoll_core::{LoadError, Loader, Module, Policy, Verbs};
 use plimsoll_system::digest::text_of;
 
 use crate::{
@@ -122,7 +122,7 @@ impl WasmLoader {
 }
 
 impl Loader for WasmLoader {
-    fn load_for(&self, LoadRequest { policy, module, .. }: LoadRequest<'_>) -> Result<Arc<dyn Policy>, LoadError> {
+    fn load(&self, policy: &str, module: &Module) -> Result<Arc<dyn Policy>, LoadError> {
         let (guest, _) = self.0.load(policy, module)?;
         Ok(program::policy_of(guest))
     }

@@ -10,8 +10,7 @@ use std::{
 };
 
 use plimsoll_core::{
-    Ask, Fault, FaultKind, LoadError, LoadRequest, Loader, Module, NodeSource, PodRead, Policy, Read, Value, Verb,
-    Verbs, Verdict,
+    Ask, Fault, FaultKind, LoadError, Loader, Module, NodeSource, PodRead, Policy, Read, Value, Verb, Verbs, Verdict,
 };
 
 /// Loads `good <tag> end`; anything else is refused. Remembers its calls.
@@ -23,8 +22,6 @@ pub(crate) struct FakeLoader {
     /// The number of times that the load of a tag fails for a transient reason.
     pub(crate) busy: Mutex<BTreeMap<String, u32>>,
     pub(crate) validated: Arc<Mutex<Vec<(String, String)>>>,
-    /// Addresses of the settings with which policies were to be pre-initialised.
-    pub(crate) preinitialized: Mutex<Vec<usize>>,
     /// The time that each call had of a policy whose tag is `loops`.
     pub(crate) times: Arc<Mutex<Vec<Duration>>>,
     /// The number of times that a module was handed over which is refused for good.
@@ -69,7 +66,7 @@ impl FakeLoader {
 }
 
 impl Loader for FakeLoader {
-    fn load_for(&self, LoadRequest { module, .. }: LoadRequest<'_>) -> Result<Arc<dyn Policy>, LoadError> {
+    fn load(&self, _: &str, module: &Module) -> Result<Arc<dyn Policy>, LoadError> {
         let text = String::from_utf8_lossy(module.bytes());
         let tag = text.strip_prefix("good ").and_then(|rest| rest.strip_suffix(" end"));
         let Some(tag) = tag.map(str::to_owned) else {
@@ -84,10 +81,6 @@ impl Loader for FakeLoader {
         }
         let (validated, times) = (Arc::clone(&self.validated), Arc::clone(&self.times));
         Ok(Arc::new(FakePolicy { tag, validated, times }))
-    }
-
-    fn preinitialize(&self, _: &str, _: u64, _: &Module, settings: &Arc<str>) {
-        self.preinitialized.lock().unwrap().push(settings.as_ptr().addr());
     }
 }
 

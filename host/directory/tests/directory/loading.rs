@@ -29,18 +29,6 @@ fn a_sidecar_configures_the_module_of_its_name() {
     assert_eq!((&*member.settings, member.config.mode), (r#""v1""#, Mode::Shadow));
 }
 
-/// Instances are told apart by the address of their settings.
-#[test]
-fn a_policy_is_pre_initialised_with_the_settings_that_its_calls_have_unless_it_is_off() {
-    let world = World::new();
-    for (name, sidecar) in [("pool", "settings: v1\n"), ("off", "mode: off\n")] {
-        world.write(&format!("{name}.wasm"), &good("v1"));
-        world.write(&format!("{name}.yaml"), sidecar);
-    }
-    let member = member(&world.open().roster, "pool").unwrap();
-    assert_eq!(*world.loader.preinitialized.lock().unwrap(), [member.settings.as_ptr().addr()]);
-}
-
 #[test]
 fn several_sidecars_share_one_module_that_is_loaded_for_each() {
     let world = World::new();
