@@ -157,7 +157,9 @@ impl PolicyEntry {
         let stamped = |file: &File| Some((file.clone(), *pass.settling.scan().files.get(file)?));
         let key = (sources.sidecar.as_ref().and_then(stamped), sources.problem.clone());
         let is_known = self.sidecar.as_ref().is_some_and(|(known, _)| *known == key);
-        if is_known || !pass.settling.may_read(sources.sidecar.iter(), pass.now) {
+        // A sidecar that is gone may be about to come back.
+        let files = sources.sidecar.iter().chain(&self.sources.sidecar);
+        if is_known || !pass.settling.may_read(files, pass.now) {
             return None;
         }
         let read = SidecarFile::read(pass.config, sources).map(Arc::new);

@@ -220,7 +220,7 @@ impl PolicyTable {
             }
             let Some(policy) = self.policies.remove(&id) else { continue };
             self.last_good.iter().for_each(|last_good| last_good.forget(&id));
-            if policy.problem().is_some() || policy.state() != PolicyState::Loading {
+            if policy.problem().is_some() || policy.member(&id, self.stands_in).is_some() {
                 self.changes.push(PolicyChange::new(&id, ChangeKind::Removed { was_kept: was_vanished }));
             }
             self.is_different = true;
