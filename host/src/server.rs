@@ -1,27 +1,22 @@
 //! Joins the crates: directory and cluster publish to the gateway, the wire and the admin listener ask it.
 
-mod listeners;
-mod tasks;
-
 use std::{
+    io::{self, ErrorKind},
     net::SocketAddr,
     path::PathBuf,
     sync::{Arc, atomic::AtomicBool},
     time::Duration,
 };
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use plimsoll_cluster::Leadership;
 use plimsoll_core::{CacheLimit, Gateway, SystemClock};
 use plimsoll_directory::{Directory, DirectoryConfig, DirectoryWatch};
-use plimsoll_http::{Tls, TlsFiles, WireConfig};
+use plimsoll_http::{Peers, Tls, TlsFiles, WireConfig, serve_admin, serve_probes, serve_wire};
 use plimsoll_wasm::WasmLoader;
-use tokio::runtime::Handle;
+use tokio::{net::TcpListener, runtime::Handle, sync::watch, task::JoinHandle};
+use tracing::{info, warn};
 
-use self::{
-    listeners::Listeners,
-    tasks::{Tasks, Wire},
-};
 use crate::{
     admin::AdminState,
     args::LeaseArgs,
@@ -32,6 +27,12 @@ use crate::{
     readiness::Readiness,
     reload::Reload,
 };
+
+/// The interval at which the TLS files are read.
+const TLS_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The end of the error about a port that is in use.
+const OTHER_PORT: &str = "; port 0 picks a free port";
 
 /// The configuration of a server.
 pub(crate) struct ServerConfig {
@@ -57,13 +58,22 @@ pub(crate) struct ServerConfig {
 
 /// A running server; it stops on request, or when it is dropped.
 pub(crate) struct Server {
-    tasks: Tasks,
+    stop: watch::Sender<bool>,
+    /// Probes and metrics are answered until requests and the Lease are dealt with.
+    stop_admin: watch::Sender<bool>,
+    wire: Listening,
+    admin: Listening,
+    /// It never ends without such a listener.
+    probes: Listening,
     state: Arc<AdminState>,
     // Dropping a watch ends and joins its thread.
     _watching: DirectoryWatch,
     _cluster: WatchGuard,
     leadership: Option<Arc<Leadership>>,
 }
+
+/// The task of a listener.
+type Listening = JoinHandle<io::Result<()>>;
 
 // === impl Server ===
 
@@ -81,7 +91,17 @@ impl Server {
             .with_node_memory(config.wire.memory / 2)
             .with_bind_call_wait(config.bind_call_wait);
         let gateway = Arc::new(gateway);
-        let listeners = Listeners::open(config.listen, config.admin, config.probes, on).await?;
+        let wire = on.spawn(bind("--listen", config.listen)).await??;
+        let admin = bind("--admin", config.admin).await?;
+        let probes = match config.probes {
+            Some(address) => Some(bind("--probes", address).await?),
+            None => None,
+        };
+        let (address, admin_address) = (wire.local_addr()?, admin.local_addr()?);
+        let probes_address = probes.as_ref().map(TcpListener::local_addr).transpose()?;
+        if !admin_address.ip().to_canonical().is_loopback() {
+            warn!(admin = %admin_address, "the admin listener is open to the network: whoever reaches it may ask policies, and sees labels and annotations that they read, and all facts; --probes is made for strangers");
+        }
         let cluster = config.cluster.follow(&gateway, &metrics, config.max_staleness)?;
         let loader = config.loader.clone();
         let readiness = Arc::new(Readiness::new(config.directory.allow_degraded));
@@ -93,11 +113,11 @@ impl Server {
 
         // From here on nothing fails: a process that cannot start must not hold the Lease.
         let leadership = config.lease.zip(cluster.api()).map(|(lease, (api, watch))| {
-            let lease = binding::lease_config(lease, api, listeners.wire_address, tls.is_some());
+            let lease = binding::lease_config(lease, api, address, tls.is_some());
             binding::start(&gateway, api, watch, lease, config.request_timeout)
         });
         let wire_config = WireConfig { tls: tls.clone(), ..config.wire };
-        let binds_for_nobody = leadership.is_some() && !binding::may_be_asked(listeners.wire_address, &wire_config);
+        let binds_for_nobody = leadership.is_some() && !binding::may_be_asked(address, &wire_config);
         let state = AdminState {
             gateway: gateway.clone(),
             metrics: metrics.clone(),
@@ -112,9 +132,26 @@ impl Server {
             draining: AtomicBool::new(false),
         };
         let state = Arc::new(state);
-        let wire = Wire { gateway, observer: metrics.wire.clone(), tls, config: wire_config };
-        let tasks = Tasks::start(listeners, wire, &state, facts, on);
-        Ok(Self { tasks, state, _watching: watching, _cluster: cluster, leadership })
+        let (stop, stop_admin) = (watch::Sender::new(false), watch::Sender::new(false));
+        if let Some(tls) = &tls {
+            tokio::spawn(until(stopped(&stop), tls.clone().follow(TLS_INTERVAL)));
+        }
+        if let Some(facts) = facts {
+            tokio::spawn(until(stopped(&stop), facts.follow()));
+        }
+        let (peers, observer) = (Arc::new(Peers::new(tls)), metrics.wire.clone());
+        let wire = on.spawn(serve_wire(wire, gateway, observer, peers, wire_config, stopped(&stop)));
+        let admin = tokio::spawn(serve_admin(admin, state.clone(), stopped(&stop_admin)));
+        let (of_probes, probes_stopped) = (state.clone(), stopped(&stop_admin));
+        let probes = tokio::spawn(async move {
+            match probes {
+                Some(probes) => serve_probes(probes, of_probes, probes_stopped).await,
+                None => Ok(probes_stopped.await),
+            }
+        });
+        let probes_address = probes_address.map(tracing::field::display);
+        info!(listen = %address, admin = %admin_address, probes = probes_address, "plimsoll answers");
+        Ok(Self { stop, stop_admin, wire, admin, probes, state, _watching: watching, _cluster: cluster, leadership })
     }
 
     /// Finishes requests in flight within the drain time, and stops.
@@ -123,23 +160,23 @@ impl Server {
     /// If a listener had failed before.
     pub(crate) async fn stop(self) -> Result<()> {
         self.state.drain();
-        self.tasks.stop.send_replace(true);
-        let served = self.tasks.wire.await;
+        self.stop.send_replace(true);
+        let served = self.wire.await;
         // No bind begins any more, however that ended: another replica may bind.
         if let Some(leadership) = &self.leadership {
             leadership.stop().await;
         }
-        self.tasks.stop_admin.send_replace(true);
+        self.stop_admin.send_replace(true);
         served?.context("the extender listener failed")?;
-        self.tasks.admin.await?.context("the admin listener failed")?;
-        self.tasks.probes.await?.context("the probes listener failed")
+        self.admin.await?.context("the admin listener failed")?;
+        self.probes.await?.context("the probes listener failed")
     }
 
     /// Releases the Lease after a listener has failed, so that another replica binds at once. Requests in flight are
     /// lost; a bind that is being written is waited for.
     pub(crate) async fn give_up(&self) {
         self.state.drain();
-        self.tasks.stop.send_replace(true);
+        self.stop.send_replace(true);
         if let Some(leadership) = &self.leadership {
             leadership.stop().await;
         }
@@ -148,15 +185,37 @@ impl Server {
     /// Waits until a listener ends by itself, which it does only by failing.
     pub(crate) async fn failed(&mut self) -> anyhow::Error {
         let (which, result) = tokio::select! {
-            result = &mut self.tasks.wire => ("extender", result),
-            result = &mut self.tasks.admin => ("admin", result),
-            result = &mut self.tasks.probes => ("probes", result),
+            result = &mut self.wire => ("extender", result),
+            result = &mut self.admin => ("admin", result),
+            result = &mut self.probes => ("probes", result),
         };
         match result {
             Ok(Ok(())) => anyhow::anyhow!("the {which} listener stopped"),
             Ok(Err(error)) => anyhow::Error::new(error).context(format!("the {which} listener failed")),
             Err(error) => anyhow::Error::new(error).context(format!("the {which} listener crashed")),
         }
+    }
+}
+
+async fn bind(flag: &str, address: SocketAddr) -> Result<TcpListener> {
+    let other_port = |error: &io::Error| if error.kind() == ErrorKind::AddrInUse { OTHER_PORT } else { "" };
+    let bound = TcpListener::bind(address).await;
+    bound.map_err(|error| anyhow!("cannot listen on {address} ({flag}): {error}{}", other_port(&error)))
+}
+
+fn stopped(stop: &watch::Sender<bool>) -> impl Future<Output = ()> + Send + 'static {
+    let mut stop = stop.subscribe();
+    async move {
+        // An error means that the server was dropped, which is a stop too.
+        let _ = stop.wait_for(|stop| *stop).await;
+    }
+}
+
+/// Follows files until the server stops.
+async fn until(stopped: impl Future<Output = ()>, following: impl Future<Output = ()>) {
+    tokio::select! {
+        () = following => {}
+        () = stopped => {}
     }
 }
 

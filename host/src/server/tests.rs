@@ -44,10 +44,19 @@ fn a_server_whose_listener_fails_gives_up_the_lease() {
         let leads = || matches!(leadership.leadership_state(), LeadershipState::Leads(_)).then_some(());
         tokio::task::block_in_place(|| wait_until("it to lead", leads)).unwrap();
         assert!(holder(&api).is_some_and(|holder| holder.starts_with("me_")));
-        server.tasks.wire.abort();
+        server.wire.abort();
         let error = server.failed().await;
         assert!(error.to_string().contains("the extender listener crashed"), "{error:#}");
         server.give_up().await;
         assert_eq!(holder(&api), None, "another replica need not wait");
     });
+}
+
+#[tokio::test]
+async fn a_port_in_use_is_an_error_that_says_how_to_get_a_free_one() {
+    let first = bind("--listen", ([127, 0, 0, 1], 0).into()).await.unwrap();
+    let address = first.local_addr().unwrap();
+    let error = bind("--admin", address).await.unwrap_err().to_string();
+    assert!(error.starts_with(&format!("cannot listen on {address} (--admin): Address already in use")), "{error}");
+    assert!(error.ends_with(OTHER_PORT), "{error}");
 }
