@@ -111,15 +111,10 @@ impl WatchGuard {
 }
 
 fn follow_snapshot(path: PathBuf, gateway: &Arc<Gateway>, metrics: &Arc<Metrics>) -> Result<SnapshotWatch> {
-    let (cluster, content) = plimsoll_cluster::read_snapshot_with_fingerprint(&path)?;
-    let cluster = Arc::new(cluster);
-    info!(file = %path.display(), nodes = cluster.slots().len(), pods = cluster.pod_count(), "snapshot read");
-    metrics.cluster(&cluster);
-    gateway.set_cluster(cluster);
     let (gateway, metrics) = (gateway.clone(), metrics.clone());
     let publish = move |read: Result<Arc<Cluster>, SnapshotError>| match read {
         Ok(cluster) => {
-            info!(nodes = cluster.slots().len(), pods = cluster.pod_count(), "snapshot read again");
+            info!(nodes = cluster.slots().len(), pods = cluster.pod_count(), "snapshot read");
             metrics.snapshot_problem.store(None);
             metrics.cluster(&cluster);
             gateway.set_cluster(cluster);
@@ -129,7 +124,7 @@ fn follow_snapshot(path: PathBuf, gateway: &Arc<Gateway>, metrics: &Arc<Metrics>
             error!(%error, "{SNAPSHOT_KEPT}");
         }
     };
-    Ok(plimsoll_cluster::watch_snapshot(path, SNAPSHOT_INTERVAL, Some(content), publish))
+    Ok(plimsoll_cluster::watch_snapshot(path, SNAPSHOT_INTERVAL, publish)?)
 }
 
 #[cfg(test)]

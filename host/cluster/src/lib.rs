@@ -30,12 +30,8 @@ mod snapshot_watch;
 pub use api::{ApiServer, ConnectError, Credentials};
 pub use api_watch::{ClusterWatch, ReservationId, ResourceStatus, WatchStatus};
 pub use binder::{ApiBinder, AssumeCache};
-pub use document::DocumentError;
 pub use error::SnapshotError;
 pub use lease::{Leadership, LeadershipState, LeaseConfig, LeaseTimings, Term, URL_ANNOTATION};
 pub use once::list_once;
-pub use snapshot::{
-    FileFingerprint, RawObjects, read_facts, read_objects, read_pod, read_pod_as_json, read_pods, read_snapshot,
-    read_snapshot_with_fingerprint,
-};
+pub use snapshot::{RawObjects, read_facts, read_objects, read_pod, read_pod_as_json, read_pods, read_snapshot};
 pub use snapshot_watch::{SnapshotWatch, watch_snapshot};

@@ -2,56 +2,27 @@
 
 mod objects;
 
-use std::{
-    hash::{DefaultHasher, Hasher},
-    io,
-    path::Path,
-};
+use std::path::Path;
 
 use bytes::Bytes;
 use plimsoll_core::{Cluster, Facts, Pod};
-use plimsoll_system::{
-    FileStamp,
-    bounded_file::{ReadFileError, read_input},
-};
+use plimsoll_system::bounded_file::read_input;
 use serde_json::Value;
 
 use self::objects::SnapshotObjects;
 use crate::{
     SnapshotError,
-    document::{DocumentError, DocumentObject, each_object, single_value},
-    error::RECIPE,
+    document::{DocumentObject, each_object, single_value},
 };
+
+/// The recipe for a snapshot file, in messages.
+const RECIPE: &str = "the output of 'kubectl get nodes,pods -A -o json'";
 
 /// Maximum bytes of a snapshot: 150,000 pods of 10 kB have less than half of it.
 const MAX_SNAPSHOT_BYTES: u64 = 4 << 30;
 
 /// Maximum bytes of a file with pods to ask about: some ten thousand of them.
 const MAX_PODS_BYTES: u64 = 128 << 20;
-
-/// Identifies the content of a file that was read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FileFingerprint {
-    /// From before the content was read, so a write in between changes it.
-    stamp: FileStamp,
-    /// It is not cryptographic: at worst, a change is missed.
-    hash: u64,
-}
-
-// === impl FileFingerprint ===
-
-impl FileFingerprint {
-    fn of(stamp: FileStamp, content: &[u8]) -> Self {
-        let mut hasher = DefaultHasher::new();
-        hasher.write(content);
-        Self { stamp, hash: hasher.finish() }
-    }
-
-    /// The stamp of the file, from before its content was read.
-    pub(crate) fn stamp(&self) -> FileStamp {
-        self.stamp
-    }
-}
 
 /// Reads nodes, pods and namespaces from a file: a list, a list of each kind, or several documents, JSON or YAML.
 ///
@@ -60,39 +31,18 @@ impl FileFingerprint {
 /// # Errors
 /// Names the place of the error in the file, and the expected form.
 pub fn read_snapshot(path: &Path) -> Result<Cluster, SnapshotError> {
-    parse_snapshot(path, &read_text(path, MAX_SNAPSHOT_BYTES, RECIPE)?)
+    parse_snapshot(path, &read_snapshot_text(path)?)
 }
 
-/// As [`read_snapshot`], with the fingerprint of the text that was parsed: between two reads, the file could change.
-///
-/// # Errors
-/// As for [`read_snapshot`].
-pub fn read_snapshot_with_fingerprint(path: &Path) -> Result<(Cluster, FileFingerprint), SnapshotError> {
-    let stamp = FileStamp::of(path);
-    let text = read_text(path, MAX_SNAPSHOT_BYTES, RECIPE)?;
-    Ok((parse_snapshot(path, &text)?, FileFingerprint::of(stamp, text.as_bytes())))
+pub(crate) fn read_snapshot_text(path: &Path) -> Result<String, SnapshotError> {
+    read_text(path, MAX_SNAPSHOT_BYTES, RECIPE)
 }
 
-/// Reads a snapshot; `None` if its content equals `published`, which is then updated.
-pub(crate) fn read_if_changed(
-    path: &Path,
-    published: &mut Option<FileFingerprint>,
-) -> Option<Result<Cluster, SnapshotError>> {
-    let stamp = FileStamp::of(path);
-    let text = read_text(path, MAX_SNAPSHOT_BYTES, RECIPE);
-    let content = text.as_ref().ok().map(|text| FileFingerprint::of(stamp, text.as_bytes()));
-    let before = std::mem::replace(published, content);
-    if content.is_some() && content.map(|content| content.hash) == before.map(|before| before.hash) {
-        return None;
-    }
-    Some(text.and_then(|text| parse_snapshot(path, &text)))
-}
-
-fn parse_snapshot(path: &Path, text: &str) -> Result<Cluster, SnapshotError> {
+pub(crate) fn parse_snapshot(path: &Path, text: &str) -> Result<Cluster, SnapshotError> {
     let mut found = SnapshotObjects::default();
-    each_object(text, |object| found.add(object)).map_err(|cause| malformed(path, cause))?;
+    each_object(text, |object| found.add(object)).map_err(|cause| SnapshotError::new(path, cause))?;
     if found.nodes.is_empty() {
-        return Err(SnapshotError::NoNodes { path: path.to_owned() });
+        return Err(SnapshotError::new(path, format!(" has no Node: expected {RECIPE}")));
     }
     Ok(found.into_cluster(path))
 }
@@ -113,7 +63,7 @@ pub struct RawObjects {
 /// # Errors
 /// As for [`read_snapshot`], but a file without nodes is none.
 pub fn read_objects(path: &Path) -> Result<RawObjects, SnapshotError> {
-    let text = read_text(path, MAX_SNAPSHOT_BYTES, RECIPE)?;
+    let text = read_snapshot_text(path)?;
     let mut found = RawObjects::default();
     let read = each_object(&text, |object| {
         let list = match object.kind.as_deref() {
@@ -125,12 +75,12 @@ pub fn read_objects(path: &Path) -> Result<RawObjects, SnapshotError> {
         list.push(json_of(object)?);
         Ok(())
     });
-    read.map_err(|cause| malformed(path, cause))?;
+    read.map_err(|cause| SnapshotError::new(path, cause))?;
     Ok(found)
 }
 
 /// The JSON of an object without `managedFields`.
-fn json_of(object: &DocumentObject<'_>) -> Result<Value, DocumentError> {
+fn json_of(object: &DocumentObject<'_>) -> Result<Value, String> {
     let mut json: Value = serde_json::from_str(object.json).map_err(|error| object.wrong(error))?;
     if let Some(metadata) = json.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("managedFields");
@@ -156,7 +106,9 @@ pub fn read_pod_as_json(path: &Path) -> Result<Value, SnapshotError> {
 
 fn only_one<T>(path: &Path, mut pods: Vec<T>) -> Result<T, SnapshotError> {
     let count = pods.len();
-    pods.pop().filter(|_| count == 1).ok_or_else(|| SnapshotError::NotOnePod { path: path.to_owned(), count })
+    pods.pop()
+        .filter(|_| count == 1)
+        .ok_or_else(|| SnapshotError::new(path, format!(" has {count} pods: expected one")))
 }
 
 /// Reads the pods of a file, JSON or YAML: one, several documents, or a list.
@@ -172,7 +124,7 @@ pub fn read_pods(path: &Path) -> Result<Vec<Pod>, SnapshotError> {
 
 fn each_pod<T>(
     path: &Path,
-    read_one: impl Fn(&DocumentObject<'_>) -> Result<T, DocumentError>,
+    read_one: impl Fn(&DocumentObject<'_>) -> Result<T, String>,
 ) -> Result<Vec<T>, SnapshotError> {
     let text = read_text(path, MAX_PODS_BYTES, "a Pod in YAML or JSON")?;
     let mut pods = Vec::new();
@@ -185,7 +137,7 @@ fn each_pod<T>(
         pods.push(read_one(object)?);
         Ok(())
     });
-    read.map_err(|cause| malformed(path, cause))?;
+    read.map_err(|cause| SnapshotError::new(path, cause))?;
     Ok(pods)
 }
 
@@ -195,27 +147,16 @@ fn each_pod<T>(
 /// If the file cannot be read, or has something else.
 pub fn read_facts(path: &Path) -> Result<Facts, SnapshotError> {
     let text = read_text(path, MAX_PODS_BYTES, "a map from each source of facts to its facts by key")?;
-    let value = single_value(&text).map_err(|cause| malformed(path, cause))?;
-    Facts::from_value(&value).map_err(|cause| SnapshotError::NoFacts { path: path.to_owned(), cause })
+    let value = single_value(&text).map_err(|cause| SnapshotError::new(path, cause))?;
+    Facts::from_value(&value).map_err(|cause| SnapshotError::new(path, format!(": {cause}")))
 }
 
-fn read_text(path: &Path, limit: u64, expected: &'static str) -> Result<String, SnapshotError> {
-    let bytes = read_input(path, limit);
-    let text = bytes.and_then(|bytes| {
-        String::from_utf8(bytes).map_err(|error| {
-            let text = format!("byte {} is not UTF-8", error.utf8_error().valid_up_to());
-            ReadFileError::Unreadable(io::Error::new(io::ErrorKind::InvalidData, text))
-        })
-    });
-    let text = text.map_err(|cause| SnapshotError::Unreadable { path: path.to_owned(), cause, expected })?;
-    if text.trim().is_empty() {
-        return Err(SnapshotError::Empty { path: path.to_owned(), expected });
-    }
-    Ok(text)
-}
-
-fn malformed(path: &Path, cause: DocumentError) -> SnapshotError {
-    SnapshotError::Malformed { path: path.to_owned(), cause }
+fn read_text(path: &Path, limit: u64, expected: &str) -> Result<String, SnapshotError> {
+    let wrong = |cause: &str| SnapshotError::new(path, format!(" {cause}: expected {expected}"));
+    let bytes = read_input(path, limit).map_err(|error| wrong(&error.to_string()))?;
+    let text = String::from_utf8(bytes)
+        .map_err(|error| wrong(&format!("cannot be read: byte {} is not UTF-8", error.utf8_error().valid_up_to())))?;
+    if text.trim().is_empty() { Err(wrong("is empty")) } else { Ok(text) }
 }
 
 #[cfg(test)]
@@ -225,24 +166,6 @@ mod tests {
     use super::*;
 
     const NODE: &str = r#"{"kind": "Node", "metadata": {"name": "n"}}"#;
-
-    #[test]
-    fn the_fingerprint_is_that_of_the_text_that_was_parsed() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("s.json");
-        let put = |text: &str| fs::write(&path, text).unwrap();
-        put(NODE);
-        let mut published = Some(read_snapshot_with_fingerprint(&path).unwrap().1);
-        assert!(read_if_changed(&path, &mut published).is_none(), "the content is the same");
-        put("{");
-        assert!(read_if_changed(&path, &mut published).unwrap().is_err());
-        assert!(read_if_changed(&path, &mut published).is_none(), "a bad content is told once");
-        put(NODE);
-        assert!(read_if_changed(&path, &mut published).unwrap().is_ok(), "what was in force before is news again");
-        fs::remove_file(&path).unwrap();
-        assert!(read_if_changed(&path, &mut published).unwrap().is_err());
-        assert_eq!(published, None);
-    }
 
     #[test]
     fn a_file_with_namespaces_has_their_labels_and_one_without_knows_none() {

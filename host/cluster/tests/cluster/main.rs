@@ -19,7 +19,6 @@ mod fake_api;
 mod namespaces;
 mod notes;
 mod reading;
-mod size;
 mod snapshot_watch;
 
 const NODE: &str = r#"{"kind":"Node","metadata":{"name":"a","labels":{"zone":"z1"}}}"#;

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use plimsoll_cluster::{SnapshotError, SnapshotWatch, read_snapshot_with_fingerprint, watch_snapshot};
+use plimsoll_cluster::{SnapshotError, SnapshotWatch, watch_snapshot};
 use plimsoll_core::Cluster;
 
 use super::{NODE, Written, write};
@@ -19,9 +19,9 @@ type Published = Receiver<Result<Arc<Cluster>, SnapshotError>>;
 fn watch(text: &str) -> (Written, SnapshotWatch, Published) {
     let file = write("s.json", text);
     let (publish, published) = mpsc::channel();
-    let content = read_snapshot_with_fingerprint(&file.path).ok().map(|(_, content)| content);
     let publish = move |news| drop(publish.send(news));
-    let watch = watch_snapshot(file.path.clone(), Duration::from_millis(5), content, publish);
+    let watch = watch_snapshot(file.path.clone(), Duration::from_millis(5), publish).unwrap();
+    assert!(published.try_recv().unwrap().is_ok());
     (file, watch, published)
 }
 
