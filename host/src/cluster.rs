@@ -75,7 +75,7 @@ impl ClusterSource {
             }
             Self::Snapshot(path) => Ok(WatchGuard::Snapshot { _watch: follow_snapshot(path, gateway, metrics)? }),
             Self::ApiServer(credentials, context) => {
-                let api = ApiServer::connect_with(&credentials, context.as_deref())?;
+                let api = ApiServer::connect(&credentials, context.as_deref())?;
                 gateway.expect_cluster();
                 info!(url = api.url(), "watching the cluster");
                 let (viewer, published) = (Arc::clone(gateway), Arc::clone(metrics));

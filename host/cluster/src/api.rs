@@ -41,22 +41,13 @@ type Fenced = dyn Fn(&Arc<Term>) -> kube::Result<Client> + Send + Sync;
 // === impl ApiServer ===
 
 impl ApiServer {
-    /// Makes a client from a kubeconfig, or, without one, from the pod's service account.
+    /// Makes a client, in this context of the kubeconfig instead of its current one.
     ///
     /// No request is sent yet: an unreachable API server is not an error. Must be called within a tokio runtime.
     ///
     /// # Errors
-    /// If the file or the service account cannot be used.
-    pub fn connect(kubeconfig: Option<&Path>) -> Result<Self, ConnectError> {
-        let file = |path: &Path| Credentials::File(path.to_owned());
-        Self::connect_with(&kubeconfig.map_or(Credentials::ServiceAccount, file), None)
-    }
-
-    /// The same, in this context of the kubeconfig instead of its current one.
-    ///
-    /// # Errors
-    /// As for [`ApiServer::connect`].
-    pub fn connect_with(credentials: &Credentials, context: Option<&str>) -> Result<Self, ConnectError> {
+    /// If the credentials cannot be used.
+    pub fn connect(credentials: &Credentials, context: Option<&str>) -> Result<Self, ConnectError> {
         let mut config = credentials.config(context)?;
         config.connect_timeout = Some(CONNECT_TIMEOUT);
         config.write_timeout = Some(WRITE_TIMEOUT);
@@ -161,7 +152,7 @@ mod tests {
         let token = ["hunter2", "hunter2"].concat();
         let text = format!("users:\n- name: me\n  user:\n    token: {token}\n    client-key-data: [oops\n");
         std::fs::write(&file, text).unwrap();
-        let error = ApiServer::connect(Some(&file)).unwrap_err().to_string();
+        let error = ApiServer::connect(&Credentials::File(file), None).unwrap_err().to_string();
         assert!(error.contains("expected a file that kubectl can use") && !error.contains("hunter2"), "{error}");
     }
 
@@ -177,7 +168,7 @@ mod tests {
              users: [{{name: u, user: {{client-certificate-data: {key}, client-key-data: {key}}}}}]\n"
         );
         std::fs::write(&file, text).unwrap();
-        let error = ApiServer::connect(Some(&file)).unwrap_err().to_string();
+        let error = ApiServer::connect(&Credentials::File(file), None).unwrap_err().to_string();
         assert!(error.ends_with("the client certificate or its key is no valid PEM"), "{error}");
     }
 }

@@ -166,7 +166,7 @@ fn read_cluster(args: &ClusterArgs) -> Result<(Arc<Cluster>, ClusterOrigin)> {
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (cluster, url) = runtime.block_on(async {
-            let api = ApiServer::connect_with(&credentials, args.context.as_deref())?;
+            let api = ApiServer::connect(&credentials, args.context.as_deref())?;
             let cluster = plimsoll_cluster::list_once(&api, args.timeout, output::remark).await?;
             anyhow::Ok((cluster, api.url().to_owned()))
         })?;

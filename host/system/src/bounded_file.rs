@@ -56,20 +56,6 @@ pub fn read_input(path: &Path, limit: u64) -> Result<Vec<u8>, ReadFileError> {
     if is_inherited(path) { read_to_limit(File::open(path)?, 0, limit) } else { read_file(path, limit) }
 }
 
-/// Refuses the files that [`read_input`] would refuse, for a library that reads the file itself. Whether it can be read
-/// at all is left to that.
-///
-/// # Errors
-/// If it is no regular file, or larger.
-pub fn check_input(path: &Path, limit: u64) -> Result<(), ReadFileError> {
-    match path.metadata() {
-        Ok(metadata) if is_inherited(path) || metadata.is_file() && metadata.len() <= limit => Ok(()),
-        Ok(metadata) if metadata.is_file() => Err(ReadFileError::TooLarge { limit }),
-        Ok(_) => Err(ReadFileError::Irregular),
-        Err(_) => Ok(()),
-    }
-}
-
 /// Whether a path names an open file of this process.
 fn is_inherited(path: &Path) -> bool {
     let is_descriptor =
@@ -165,7 +151,6 @@ mod tests {
             assert_eq!(read_file(path, 5).unwrap(), b"12345");
             assert_eq!(read_input(path, 5).unwrap(), b"12345");
             assert_eq!(read_file(path, 4).unwrap_err().to_string(), "is larger than 4 bytes");
-            assert!(check_input(path, 5).is_ok() && check_input(path, 4).is_err());
         }
     }
 
@@ -207,7 +192,6 @@ mod tests {
             for read in [read_file, read_input] {
                 assert!(matches!(read(path, 9), Err(ReadFileError::Irregular)), "{}", path.display());
             }
-            assert!(matches!(check_input(path, 9), Err(ReadFileError::Irregular)), "{}", path.display());
         }
         let absent = read_file(&directory.path().join("absent"), 9).unwrap_err();
         assert!(absent.to_string().starts_with("cannot be read: No such file"), "{absent}");

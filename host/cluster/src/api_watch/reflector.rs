@@ -155,7 +155,7 @@ impl Reflector {
 
     async fn receive(&self, version: &str, position: &mut Position) -> Result<(), WatchFailure> {
         let mut lines = wire::watch(&self.client, self.resource, version).await?;
-        self.shared.watching(self.resource);
+        self.shared.well(self.resource);
         loop {
             match clock::timeout(self.max_silence, lines.next()).await {
                 Ok(Some(line)) => self.take(line?, position)?,
@@ -179,7 +179,7 @@ impl Reflector {
             EventKind::Error => return Err(WatchFailure::ended(object)),
             EventKind::Bookmark => {
                 position.move_to(object)?;
-                self.shared.bookmark(self.resource);
+                self.shared.well(self.resource);
             }
             EventKind::Added | EventKind::Modified | EventKind::Deleted => {
                 self.shared.event(self.resource, self.resource.read(object.get()), kind == EventKind::Deleted);

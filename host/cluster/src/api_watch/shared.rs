@@ -93,7 +93,6 @@ impl Shared {
         let mut view = self.view.lock();
         view.alive(resource);
         for object in objects {
-            view.count_unreadable(resource, &object);
             view.store.put(object);
         }
         drop(view);
@@ -104,7 +103,6 @@ impl Shared {
     pub(super) fn event(&self, resource: Resource, object: WatchedObject, is_deleted: bool) {
         let mut view = self.view.lock();
         view.alive(resource).events += 1;
-        view.count_unreadable(resource, &object);
         if is_deleted {
             view.store.remove(object);
         } else {
@@ -114,16 +112,9 @@ impl Shared {
         self.changed.notify_one();
     }
 
-    /// The API server says that nothing happened.
-    pub(super) fn bookmark(&self, resource: Resource) {
-        self.view.lock().alive(resource).bookmarks += 1;
-    }
-
-    /// A watch has begun.
-    pub(super) fn watching(&self, resource: Resource) {
-        let mut view = self.view.lock();
-        let status = view.alive(resource);
-        (status.watches, status.trouble) = (status.watches + 1, None);
+    /// A watch has begun, or a bookmark says that nothing happened.
+    pub(super) fn well(&self, resource: Resource) {
+        self.view.lock().alive(resource).trouble = None;
     }
 
     /// A list is complete that began then, as part of this round.
@@ -131,7 +122,7 @@ impl Shared {
         let mut view = self.view.lock();
         view.store.end_list(resource, began);
         let status = view.alive(resource);
-        (status.lists, status.is_listed, status.trouble) = (status.lists + 1, true, None);
+        (status.is_listed, status.trouble) = (true, None);
         self.complete(&mut view, resource, round);
     }
 
@@ -231,10 +222,6 @@ impl View {
     fn alive(&mut self, resource: Resource) -> &mut ResourceStatus {
         self.alive[resource as usize] = clock::now();
         &mut self.status[resource as usize]
-    }
-
-    fn count_unreadable(&mut self, resource: Resource, object: &WatchedObject) {
-        self.status[resource as usize].unreadable += u64::from(matches!(object, WatchedObject::Unreadable(_)));
     }
 }
 

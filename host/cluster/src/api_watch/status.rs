@@ -28,16 +28,8 @@ pub struct ResourceStatus {
     pub silent_for: Duration,
     /// Events, bookmarks left out.
     pub events: u64,
-    /// Bookmarks: the API server says that nothing happened.
-    pub bookmarks: u64,
-    /// Complete lists.
-    pub lists: u64,
-    /// Watches that began.
-    pub watches: u64,
     /// Lists and watches that failed.
     pub failures: u64,
-    /// Objects of lists and events that could not be read, so far.
-    pub unreadable: u64,
     /// Objects that the API server has now and that cannot be read.
     pub unreadable_now: usize,
     /// The first of them, and why.

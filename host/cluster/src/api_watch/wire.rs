@@ -105,6 +105,11 @@ impl Position {
 // === impl WatchFailure ===
 
 impl WatchFailure {
+    /// The watch may continue at its position.
+    fn broken(why: &impl fmt::Display) -> Self {
+        Self { why: format!("the API server cannot be reached: {why}"), needs_list: false }
+    }
+
     fn out_of_step(why: &impl fmt::Display) -> Self {
         Self { why: format!("the API server sent what cannot be used: {why}"), needs_list: true }
     }
@@ -118,22 +123,17 @@ impl WatchFailure {
 
 impl From<Error> for WatchFailure {
     fn from(error: Error) -> Self {
-        match &error {
-            // Not authorised, too many requests, or an internal error: none concerns the position.
-            Error::Api(status) => {
-                Self { why: error_text(&error), needs_list: !matches!(status.code, 401 | 403 | 429 | 500..) }
-            }
-            _ => Self { why: format!("the API server cannot be reached: {}", error_text(&error)), needs_list: false },
-        }
+        let Error::Api(status) = &error else { return Self::broken(&error_text(&error)) };
+        // Not authorised, too many requests, or an internal error: none concerns the position.
+        let needs_list = !matches!(status.code, 401 | 403 | 429 | 500..);
+        Self { why: error_text(&error), needs_list }
     }
 }
 
 impl From<io::Error> for WatchFailure {
     fn from(error: io::Error) -> Self {
-        if error.kind() == io::ErrorKind::InvalidData {
-            return Self::out_of_step(&error);
-        }
-        Self { why: format!("the API server cannot be reached: {}", error_text(&error)), needs_list: false }
+        let is_text = error.kind() != io::ErrorKind::InvalidData;
+        if is_text { Self::broken(&error_text(&error)) } else { Self::out_of_step(&error) }
     }
 }
 
@@ -165,8 +165,7 @@ pub(super) async fn watch(
 }
 
 async fn answer<T>(answer: impl Future<Output = kube::Result<T>>) -> Result<T, WatchFailure> {
-    let silent =
-        |_| WatchFailure { why: format!("the API server was silent for {ANSWER_TIMEOUT:?}"), needs_list: false };
+    let silent = |_| WatchFailure::broken(&format_args!("it was silent for {ANSWER_TIMEOUT:?}"));
     Ok(timeout(ANSWER_TIMEOUT, answer).await.map_err(silent)??)
 }
 

@@ -27,12 +27,11 @@ impl SnapshotObjects {
                 // A copy: a part of the file would keep all of it in memory.
                 let json = Bytes::copy_from_slice(object.json.as_bytes());
                 let node = Node::from_json(json).map_err(|error| object.wrong(error))?.prepared();
-                match self.node_at.get(node.name()).and_then(|at| self.nodes.get_mut(*at)) {
-                    Some(earlier) => *earlier = node,
-                    None => {
-                        self.node_at.insert(Arc::clone(node.name()), self.nodes.len());
-                        self.nodes.push(node);
-                    }
+                if let Some(earlier) = self.node_at.get(node.name()).and_then(|at| self.nodes.get_mut(*at)) {
+                    *earlier = node;
+                } else {
+                    self.node_at.insert(Arc::clone(node.name()), self.nodes.len());
+                    self.nodes.push(node);
                 }
             }
             Some("Pod") => {

@@ -6,8 +6,8 @@ use std::{
 };
 
 use plimsoll_cluster::{
-    ApiBinder, ApiServer, AssumeCache, ClusterWatch, Leadership, LeadershipState, LeaseConfig, LeaseTimings,
-    URL_ANNOTATION,
+    ApiBinder, ApiServer, AssumeCache, ClusterWatch, Credentials, Leadership, LeadershipState, LeaseConfig,
+    LeaseTimings, URL_ANNOTATION,
 };
 use plimsoll_core::{BindError, Binder, Binding, Cluster, Leader, NotReserved, Pod, Slot};
 use plimsoll_harness::{FakeApi, Fate};
@@ -116,7 +116,7 @@ fn pod(name: &str, uid: &str) -> Value {
 }
 
 fn connect(api: &FakeApi) -> ApiServer {
-    ApiServer::connect(Some(&api.kubeconfig())).unwrap()
+    ApiServer::connect(&Credentials::File(api.kubeconfig()), None).unwrap()
 }
 
 fn binding(node: &str) -> Binding {

@@ -1,6 +1,6 @@
 //! A ConfigMap is read once, and a refusal is told in the words of the API server.
 
-use plimsoll_cluster::ApiServer;
+use plimsoll_cluster::{ApiServer, Credentials};
 use plimsoll_harness::FakeApi;
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 async fn the_entries_of_a_config_map_are_read_or_the_refusal_is_told() {
     let api = FakeApi::start([], []).unwrap();
     api.put_config_map("finance", "budgets", json!({"team-a": "100", "note": "a\nb\n"}));
-    let server = ApiServer::connect(Some(&api.kubeconfig())).unwrap();
+    let server = ApiServer::connect(&Credentials::File(api.kubeconfig()), None).unwrap();
     let entries = server.config_map("finance", "budgets").await.unwrap();
     assert_eq!(entries.get("team-a").map(String::as_str), Some("100"));
     assert_eq!(entries.len(), 2);

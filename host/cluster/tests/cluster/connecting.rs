@@ -1,7 +1,5 @@
 //! The errors about credentials that cannot be used.
 
-use std::path::Path;
-
 use plimsoll_cluster::{ApiServer, Credentials, list_once};
 
 use crate::{Written, write};
@@ -11,7 +9,7 @@ const CONTEXT: &str = "contexts: [{name: x, context: {cluster: c, user: u}}]\ncu
 
 fn connect_error(text: &str) -> String {
     let file = write("kubeconfig", text);
-    let error = ApiServer::connect(Some(&file.path)).unwrap_err().to_string();
+    let error = ApiServer::connect(&Credentials::File(file.path.clone()), None).unwrap_err().to_string();
     named(&file, &error)
 }
 
@@ -21,7 +19,7 @@ fn named(file: &Written, error: &str) -> String {
 
 #[tokio::test]
 async fn a_kubeconfig_that_cannot_be_used_says_what_was_expected() {
-    let absent = ApiServer::connect(Some(Path::new("/absent/kubeconfig"))).unwrap_err().to_string();
+    let absent = ApiServer::connect(&Credentials::File("/absent/kubeconfig".into()), None).unwrap_err().to_string();
     let expected = "kubeconfig /absent/kubeconfig: failed to read kubeconfig from";
     assert!(absent.starts_with(expected), "{absent}");
     let table = [
@@ -61,7 +59,7 @@ async fn a_process_outside_of_a_pod_has_no_service_account() {
         // The tests themselves run in a pod.
         return;
     }
-    let error = ApiServer::connect(None).unwrap_err().to_string();
+    let error = ApiServer::connect(&Credentials::ServiceAccount, None).unwrap_err().to_string();
     assert!(error.starts_with("no service account: "), "{error}");
     assert!(error.ends_with("elsewhere a kubeconfig must be given"), "{error}");
 }
@@ -74,7 +72,7 @@ current-context: x
 users: [{name: u, user: {}}]";
     let file = write("kubeconfig", two);
     let credentials = Credentials::File(file.path.clone());
-    let url = |context| ApiServer::connect_with(&credentials, context).map(|api| api.url().to_owned());
+    let url = |context| ApiServer::connect(&credentials, context).map(|api| api.url().to_owned());
     assert_eq!(url(None).unwrap(), "http://127.0.0.1:1/");
     assert_eq!(url(Some("y")).unwrap(), "http://127.0.0.1:2/");
     let error = url(Some("z")).unwrap_err().to_string();
@@ -84,7 +82,7 @@ users: [{name: u, user: {}}]";
 #[tokio::test]
 async fn a_single_list_gives_up_in_time_and_says_why() {
     let file = write("kubeconfig", &format!("{CLUSTER}\n{CONTEXT}\nusers: [{{name: u, user: {{}}}}]"));
-    let api = ApiServer::connect(Some(&file.path)).unwrap();
+    let api = ApiServer::connect(&Credentials::File(file.path.clone()), None).unwrap();
     let error = list_once(&api, std::time::Duration::from_millis(300), |_| {}).await.unwrap_err().to_string();
     let expected = "http://127.0.0.1:1/ was not heard of for 0.3 s: nodes are not listed yet: ";
     assert!(error.starts_with(expected), "{error}");

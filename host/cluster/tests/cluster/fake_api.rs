@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use plimsoll_cluster::{ApiServer, ClusterWatch};
+use plimsoll_cluster::{ApiServer, ClusterWatch, Credentials};
 use plimsoll_core::Cluster;
 use plimsoll_harness::{
     TempDir,
@@ -84,7 +84,7 @@ impl FakeApi {
     }
 
     pub(crate) fn follow(&self, max_staleness: Duration) -> Followed {
-        let api = ApiServer::connect(Some(&self.directory.path().join("kubeconfig"))).unwrap();
+        let api = ApiServer::connect(&Credentials::File(self.directory.path().join("kubeconfig")), None).unwrap();
         let (sender, published) = watch::channel(Arc::default());
         let watch = ClusterWatch::start(&api, max_staleness, move |cluster| drop(sender.send_replace(cluster)));
         Followed { watch, published }

@@ -6,7 +6,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use plimsoll_cluster::{ApiServer, ClusterWatch};
+use plimsoll_cluster::{ApiServer, ClusterWatch, Credentials};
 use plimsoll_core::{Cluster, Pod, PodRead, Read, Value, View};
 use plimsoll_harness::FakeApi;
 use serde_json::json;
@@ -25,7 +25,7 @@ fn namespace(name: &str, tenant: &str) -> serde_json::Value {
 /// A watch, and each cluster that it publishes.
 fn follow(api: &FakeApi) -> (ClusterWatch, watch::Receiver<Arc<Cluster>>) {
     let (publish, published) = watch::channel(Arc::default());
-    let api = ApiServer::connect(Some(&api.kubeconfig())).unwrap();
+    let api = ApiServer::connect(&Credentials::File(api.kubeconfig()), None).unwrap();
     (ClusterWatch::start(&api, LONG, move |cluster| drop(publish.send(cluster))), published)
 }
 
