@@ -14,7 +14,7 @@ use crate::{
     cache::Columns,
     node_order::NodeOrder,
     placed_order,
-    tally::{Measure, PopulationRef, Shape, Tallies, TooManyValues},
+    tally::{Changes, Shape, Tallies},
 };
 
 /// Nodes by slot, and slots by name.
@@ -208,32 +208,33 @@ impl Cluster {
     pub(crate) fn follow(&self, before: &Self) {
         let changed = || changed((&before.slots, before.facts()), (&self.slots, self.facts()));
         self.columns.inherit_from(&before.columns, changed);
-        self.tallies.follow(&before.tallies, [before.population(), self.population()]);
+        self.tallies.follow(&before.tallies, [before, self]);
     }
 
-    /// The total of a measure over all pods or nodes that a selector matches; none without a view of pods.
-    pub(crate) fn total(&self, selector: &Selector<&str>, measure: Measure<&str>) -> Option<i128> {
-        self.has_totals_of(measure).then(|| self.tallies.total(selector, measure, self.population()))
+    /// The number of the pods that a selector matches, or the sum of their requests of a resource; none without a view of
+    /// pods.
+    pub(crate) fn total(&self, selector: &Selector<&str>, requested: Option<&str>) -> Option<i128> {
+        self.has_pods().then(|| self.tallies.total(selector, requested, self))
     }
 
-    /// Whether a total has to be worked out from all pods or nodes first.
+    /// Whether a total has to be worked out from all pods first.
     pub(crate) fn needs_walk(&self, shape: &Shape<&str>) -> bool {
-        self.has_totals_of(shape.measure()) && !self.tallies.has(shape)
+        self.has_pods() && !self.tallies.has(shape)
     }
 
-    fn has_totals_of(&self, measure: Measure<&str>) -> bool {
+    fn has_pods(&self) -> bool {
         // A snapshot has the pods of all its nodes or of none.
-        measure == Measure::Nodes || self.slots.get(0).is_none_or(|slot| slot.placed.is_some())
+        self.slots.get(0).is_none_or(|slot| slot.placed.is_some())
     }
 
     /// The values of a label of nodes, with how many nodes have each.
-    pub(crate) fn label_values(&self, key: &str) -> Result<Arc<LabelValues>, TooManyValues> {
-        self.tallies.label_values(&self.slots, key)
+    pub(crate) fn label_values(&self, key: &str) -> Arc<LabelValues> {
+        self.tallies.label_values(key, self)
     }
 
-    /// All nodes and pods.
-    pub(crate) fn population(&self) -> PopulationRef<'_> {
-        PopulationRef::new(&self.slots, &self.unlisted)
+    /// Whether both snapshots have the same pods on the same nodes, and the same labels of nodes.
+    pub(crate) fn has_pods_of(&self, other: &Self) -> bool {
+        Changes::between(self, other).is_empty()
     }
 
     pub(crate) fn tallies(&self) -> &Tallies {

@@ -1,210 +1,219 @@
-//! Totals over all pods and nodes of a cluster, which follow it from one snapshot to the next.
+//! Totals over all pods and nodes of a cluster, kept up to date from one snapshot to the next.
 //!
-//! ```text
-//!  Tallies (of one snapshot) ── Tables ──┬─ Shape ──> Table ── Groups    total by the values that the shape names
-//!      │                                 └─ key ────> LabelValues        nodes by the value of one label
-//!      └── Chain (of all snapshots that follow one another) ── Late      tables of earlier snapshots
-//! ```
-//!
-//! Selectors that name the same keys have one *shape*, and one table has the totals of all of them: so a read about
-//! another value costs one lookup. The first read of a shape goes over all pods. Each following snapshot then changes
-//! only the groups of pods that came, went or changed. Old snapshots keep their tables, since the groups are shared
-//! until they are changed.
+//! Selectors that name the same keys have one *shape*, and one table has the totals of all of them: a read about another
+//! value costs one lookup. The first read of a shape walks over all pods. From then on each snapshot takes the table
+//! over from the one before it, and changes the groups of the pods that came, went or changed. An old snapshot keeps its
+//! table, since the groups are shared until they are changed.
 
 mod changes;
-mod groups;
-mod index;
 mod label_values;
 mod shape;
-mod shape_limit;
-mod table;
 
 use std::sync::{
     Arc, OnceLock,
-    atomic::{AtomicBool, AtomicU64, Ordering},
+    atomic::{AtomicU64, Ordering},
 };
 
-use arc_swap::ArcSwap;
-use parking_lot::{Mutex, MutexGuard};
+use hashbrown::HashMap;
+use parking_lot::RwLock;
+use plimsoll_decision_cache::Fingerprint;
 
-use self::{
-    changes::Changes,
-    table::{Table, Tables},
-};
+use self::changes::all_pods;
 pub(crate) use self::{
-    changes::{Population, PopulationRef},
-    label_values::TooManyValues,
-    shape::{Measure, Shape},
-    shape_limit::{MAX_KEY_BYTES, MAX_SHAPES, NotAdmitted},
+    changes::Changes,
+    shape::{MAX_KEY_BYTES, MAX_SHAPES, Shape},
 };
 pub use self::{
     label_values::{LabelValues, MAX_LABEL_VALUES},
-    shape_limit::ShapeLimit,
+    shape::ShapeLimit,
 };
-use crate::{Selector, Slots};
+use crate::{Cluster, Selector};
 
-/// Maximum tables that wait for the next snapshot to take them over; it makes the others again when they are read.
-const MAX_LATE: usize = 8;
+/// Maximum tables. Each costs about 60 ns for each pod that comes or goes.
+const MAX_TABLES: usize = 256;
 
-/// The tables that were read of one snapshot, or of an earlier one.
+/// Maximum groups of all tables together.
+const MAX_GROUPS: usize = 1 << 20;
+
+/// Approximate bytes of a group, with the free places of its map.
+const GROUP_BYTES: usize = 48;
+
+/// A change of one group copies one shard: with 150,000 groups, about 20 KiB.
+const SHARDS: usize = 256;
+
+type FastMap<K, V> = HashMap<K, V, foldhash::fast::RandomState>;
+
+/// The totals of one snapshot.
 #[derive(Debug, Default)]
 pub(crate) struct Tallies {
-    tables: ArcSwap<Tables>,
-    chain: OnceLock<Arc<Chain>>,
-    /// Whether another snapshot has taken over the tables; changed while [`Chain::late`] is held.
-    is_followed: AtomicBool,
+    /// By the fingerprint of the shape.
+    tables: RwLock<FastMap<Fingerprint, Arc<Table>>>,
+    /// By the key of the label.
+    label_values: RwLock<FastMap<Box<str>, Arc<LabelValues>>>,
+    /// The number of snapshots before this one: the time by which the least recently read table is found.
+    age: AtomicU64,
 }
 
-/// Shared by all snapshots that follow one another. Of its locks `making` is taken first.
-#[derive(Debug, Default)]
-struct Chain {
-    /// Grows with each snapshot and each table: the time by which the least recently read tables are found.
-    time: AtomicU64,
-    /// Held while a table is made, so that each is made once. That may take 100 ms, so no snapshot waits for it.
-    making: Mutex<()>,
-    /// Tables of a snapshot that another one had followed before they were made. Held for moments.
-    late: Mutex<Vec<Late>>,
-}
-
-/// A table that no later snapshot has taken over yet.
-#[derive(Debug, Clone)]
-struct Late {
+/// The totals of one shape.
+#[derive(Debug)]
+struct Table {
     shape: Arc<Shape<Box<str>>>,
-    table: Arc<Table>,
-    /// The pods that it is of.
-    population: Population,
+    groups: OnceLock<Groups>,
+    /// The age of the last snapshot that it was read of.
+    used: AtomicU64,
+}
+
+/// A total for each group of pods; 0 for a group that is not here.
+#[derive(Debug, Clone)]
+struct Groups {
+    shards: Arc<[Arc<FastMap<Fingerprint, i128>>; SHARDS]>,
+    count: usize,
 }
 
 // === impl Tallies ===
 
 impl Tallies {
-    /// The total of a measure over the pods or nodes that a selector matches.
-    pub(crate) fn total(
-        &self,
-        selector: &Selector<&str>,
-        measure: Measure<&str>,
-        population: PopulationRef<'_>,
-    ) -> i128 {
-        let shape = Shape::of(selector, measure);
-        let now = self.chain().time.load(Ordering::Relaxed);
-        if let Some(table) = self.tables.load().get(&shape) {
-            return table.total(selector, now);
-        }
-        self.make(&shape, population).total(selector, now)
+    /// The number of the pods that a selector matches, or the sum of their requests of a resource.
+    pub(crate) fn total(&self, selector: &Selector<&str>, requested: Option<&str>, cluster: &Cluster) -> i128 {
+        let table = self.table(&Shape::of(selector, requested));
+        table.used.store(self.age.load(Ordering::Relaxed), Ordering::Relaxed);
+        let groups = table.groups(cluster);
+        let not_kept = shape::group_of_not_kept(selector).map_or(0, |group| groups.get(group));
+        groups.get(shape::group_of(selector)) + not_kept
     }
 
     /// Whether the total of this shape costs no walk over all pods.
     pub(crate) fn has(&self, shape: &Shape<&str>) -> bool {
-        self.tables.load().get(shape).is_some() || self.late().iter().any(|late| late.shape.borrowed() == *shape)
+        self.tables.read().get(&shape.fingerprint()).is_some_and(|table| table.groups.get().is_some())
     }
 
     /// Whether the values of this label cost no walk over all nodes.
     pub(crate) fn has_label_values(&self, key: &str) -> bool {
-        self.tables.load().label_values(key).is_some()
+        self.label_values.read().contains_key(key)
     }
 
     /// The values of a label of nodes.
-    pub(crate) fn label_values(&self, slots: &Slots, key: &str) -> Result<Arc<LabelValues>, TooManyValues> {
-        let known = || self.tables.load().label_values(key).cloned();
-        if let Some(known) = known() {
-            return known;
+    pub(crate) fn label_values(&self, key: &str, cluster: &Cluster) -> Arc<LabelValues> {
+        if let Some(known) = self.label_values.read().get(key) {
+            return Arc::clone(known);
         }
-        let _making = self.chain().making.lock();
-        if let Some(made_meanwhile) = known() {
-            return made_meanwhile;
+        let mut all = self.label_values.write();
+        // Policies name few labels, and each policy is bounded by `MAX_SHAPES`.
+        if all.len() >= MAX_TABLES {
+            all.clear();
         }
-        let values = LabelValues::of(slots, key).map(Arc::new);
-        self.change(&self.late(), |tables| tables.insert_label_values(key, &values));
-        values
+        let make = || Arc::new(LabelValues::of(cluster.slots(), key));
+        Arc::clone(all.entry(key.into()).or_insert_with(make))
     }
 
-    /// Takes over the tables of the snapshot before this one; `populations` are those before and after.
-    pub(crate) fn follow(&self, earlier: &Self, [before, after]: [PopulationRef<'_>; 2]) {
-        let chain = earlier.chain();
-        if self.chain.set(Arc::clone(chain)).is_err() {
+    /// Takes over the tables of the snapshot before this one.
+    pub(crate) fn follow(&self, earlier: &Self, [before, after]: [&Cluster; 2]) {
+        self.age.store(earlier.age.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        let (mut tables, mut label_values) = (earlier.tables.read().clone(), earlier.label_values.read().clone());
+        if tables.is_empty() && label_values.is_empty() {
             return;
         }
-        let (tables, late) = {
-            let mut late = chain.late.lock();
-            earlier.is_followed.store(true, Ordering::Relaxed);
-            (earlier.tables.load_full(), std::mem::take(&mut *late))
-        };
-        if tables.is_empty() && late.is_empty() {
-            return;
-        }
-        chain.time.fetch_add(1, Ordering::Relaxed);
-        let mut next = tables.after(&Changes::between(before, after));
-        for late in late {
-            if next.get(&late.shape.borrowed()).is_none() {
-                Arc::make_mut(&mut next).insert(&late.shape, &late.table_of(after));
-            }
-        }
-        self.tables.store(next);
+        let changes = Changes::between(before, after);
+        tables.values_mut().for_each(|table| table.follow(before, &changes));
+        label_values.iter_mut().for_each(|(key, values)| LabelValues::follow(values, key, &changes));
+        *self.tables.write() = tables;
+        *self.label_values.write() = label_values;
     }
 
     /// Approximate bytes of all tables.
     pub(crate) fn bytes(&self) -> usize {
-        self.tables.load().bytes()
+        let tables = self.tables.read();
+        let labels: usize = self.label_values.read().values().map(|values| values.bytes()).sum();
+        tables.values().map(|table| table.count() * GROUP_BYTES).sum::<usize>() + labels
     }
 
-    /// Makes the table of a shape: from one of another snapshot, if there is one, or from all pods.
-    #[cold]
-    fn make(&self, shape: &Shape<&str>, population: PopulationRef<'_>) -> Arc<Table> {
-        // A reader that needs a table that exists must not wait until another one is made.
-        if let Some(table) = self.take_late_over(shape, population) {
-            return table;
+    fn table(&self, shape: &Shape<&str>) -> Arc<Table> {
+        let key = shape.fingerprint();
+        if let Some(table) = self.tables.read().get(&key) {
+            return Arc::clone(table);
         }
-        let _making = self.chain().making.lock();
-        let made_meanwhile = self.tables.load().get(shape).cloned();
-        if let Some(table) = made_meanwhile.or_else(|| self.take_late_over(shape, population)) {
-            return table;
-        }
-        let shape = Arc::new(shape.to_owned());
-        let table = Arc::new(Table::of(&shape, population));
-        let mut late = self.late();
-        if self.is_followed.load(Ordering::Relaxed) {
-            if late.len() >= MAX_LATE {
-                late.remove(0);
+        let mut tables = self.tables.write();
+        if !tables.contains_key(&key) {
+            // The least recently read tables go: they are made again when they are read.
+            while tables.len() >= MAX_TABLES || tables.values().map(|table| table.count()).sum::<usize>() > MAX_GROUPS {
+                let oldest = tables.iter().min_by_key(|(_, table)| table.used.load(Ordering::Relaxed));
+                let Some(oldest) = oldest.map(|(key, _)| *key) else { break };
+                tables.remove(&oldest);
             }
-            let population = population.to_owned();
-            late.push(Late { shape: Arc::clone(&shape), table: Arc::clone(&table), population });
         }
-        self.change(&late, |tables| tables.insert(&shape, &table));
-        table
-    }
-
-    /// The table of a shape, from one of another snapshot.
-    fn take_late_over(&self, shape: &Shape<&str>, population: PopulationRef<'_>) -> Option<Arc<Table>> {
-        let known = self.late().iter().find(|late| late.shape.borrowed() == *shape).cloned()?;
-        let table = known.table_of(population);
-        self.change(&self.late(), |tables| tables.insert(&known.shape, &table));
-        Some(table)
-    }
-
-    /// Changes the tables. [`Chain::late`] is held, so that no other change is lost.
-    fn change(&self, _: &MutexGuard<'_, Vec<Late>>, change: impl FnOnce(&mut Tables)) {
-        self.chain().time.fetch_add(1, Ordering::Relaxed);
-        let mut tables = Tables::clone(&self.tables.load());
-        change(&mut tables);
-        self.tables.store(Arc::new(tables));
-    }
-
-    fn chain(&self) -> &Arc<Chain> {
-        self.chain.get_or_init(Arc::default)
-    }
-
-    fn late(&self) -> MutexGuard<'_, Vec<Late>> {
-        self.chain().late.lock()
+        Arc::clone(tables.entry(key).or_insert_with(|| Arc::new(Table::new(shape.into_kept()))))
     }
 }
 
-// === impl Late ===
+// === impl Table ===
 
-impl Late {
-    /// The table as it is with other pods.
-    fn table_of(&self, population: PopulationRef<'_>) -> Arc<Table> {
-        let changes = Changes::between(self.population.borrowed(), population);
-        Arc::new(self.table.after(&self.shape, &changes))
+impl Table {
+    fn new(shape: Shape<Box<str>>) -> Self {
+        Self { shape: Arc::new(shape), groups: OnceLock::new(), used: AtomicU64::new(0) }
+    }
+
+    /// The totals of a snapshot's pods; several readers wait for one walk.
+    fn groups(&self, cluster: &Cluster) -> &Groups {
+        self.groups.get_or_init(|| {
+            let mut groups = Groups::default();
+            let all = all_pods(cluster).filter_map(|(pod, node)| self.shape.of_pod(pod, node));
+            all.for_each(|(group, amount)| groups.add(group, amount));
+            groups
+        })
+    }
+
+    /// Becomes the table after some pods came and went. If the table is being made, it is waited for: so a table is made
+    /// once, however fast snapshots follow one another.
+    fn follow(self: &mut Arc<Self>, before: &Cluster, changes: &Changes<'_>) {
+        let counted = changes.pods.iter().filter_map(|(pod, node, sign)| {
+            let (group, amount) = self.shape.of_pod(pod, *node)?;
+            Some((group, amount * sign))
+        });
+        let changed: Vec<(Fingerprint, i128)> = counted.collect();
+        if changed.is_empty() {
+            return;
+        }
+        let mut groups = self.groups(before).clone();
+        changed.into_iter().for_each(|(group, amount)| groups.add(group, amount));
+        let used = AtomicU64::new(self.used.load(Ordering::Relaxed));
+        *self = Arc::new(Self { shape: Arc::clone(&self.shape), groups: OnceLock::from(groups), used });
+    }
+
+    /// The number of groups.
+    fn count(&self) -> usize {
+        self.groups.get().map_or(0, |groups| groups.count)
+    }
+}
+
+// === impl Groups ===
+
+impl Groups {
+    fn get(&self, group: Fingerprint) -> i128 {
+        self.shards[Self::shard_of(group)].get(&group).copied().unwrap_or(0)
+    }
+
+    fn add(&mut self, group: Fingerprint, amount: i128) {
+        let shard = Arc::make_mut(&mut Arc::make_mut(&mut self.shards)[Self::shard_of(group)]);
+        let before = shard.len();
+        let total = shard.entry(group).or_default();
+        // Totals of i64 that are less than 2^64 cannot leave the range of an i128.
+        *total += amount;
+        if *total == 0 {
+            shard.remove(&group);
+        }
+        self.count = self.count + shard.len() - before;
+    }
+
+    fn shard_of(group: Fingerprint) -> usize {
+        // The lowest bit tells numbers from hashes.
+        (group.bits() >> 1) as usize % SHARDS
+    }
+}
+
+impl Default for Groups {
+    fn default() -> Self {
+        let empty = Arc::default();
+        Self { shards: Arc::new(std::array::from_fn(|_| Arc::clone(&empty))), count: 0 }
     }
 }
 

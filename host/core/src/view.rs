@@ -225,7 +225,7 @@ impl View {
     /// Whether both are of clusters with the same pods on the same nodes, and the same labels of nodes.
     pub(crate) fn has_population_of(&self, other: &Self) -> bool {
         match (self.whole.cluster(), other.whole.cluster()) {
-            (Some(own), Some(others)) => own.population().is_same(others.population()),
+            (Some(own), Some(others)) => own.has_pods_of(others),
             (own, others) => own.is_none() && others.is_none(),
         }
     }

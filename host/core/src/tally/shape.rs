@@ -1,29 +1,34 @@
-//! Shapes: the keys of selectors, without their values.
+//! Shapes: the keys of selectors, without their values; and the limit of shapes that one policy may name.
 
-use hashbrown::Equivalent;
+use std::hash::Hash;
+
+use hashbrown::HashSet;
+use parking_lot::RwLock;
 use plimsoll_decision_cache::Fingerprint;
 
-use crate::{Entries, Node, Pod, Selector, object::NOT_KEPT};
+use crate::{Entries, Node, Pod, ReadError, Selector, object::NOT_KEPT};
 
-/// The quantity that is added up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Measure<T> {
-    /// 1 for each pod.
-    Pods,
-    /// Each pod's request of a resource.
-    Requested(T),
-    /// 1 for each node.
-    Nodes,
-}
+/// Maximum shapes of one policy. One that takes its keys from data would otherwise have a walk over all pods made again
+/// and again, and displace the tables of other policies.
+pub(crate) const MAX_SHAPES: usize = 16;
 
-/// The keys that tell the groups of a table apart, and the quantity that each adds up.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+/// Maximum bytes of a key or of the name of a resource. Kubernetes allows 317: a prefix of 253, a slash and a name of 63.
+pub(crate) const MAX_KEY_BYTES: usize = 317;
+
+/// The keys that tell the groups of a table apart, and the resource whose requests each adds up; none: it counts pods.
+#[derive(Debug, Clone, Copy, Hash)]
 pub(crate) struct Shape<T> {
     by_namespace: bool,
     label: Option<T>,
     annotation: Option<T>,
     node_label: Option<T>,
-    measure: Measure<T>,
+    requested: Option<T>,
+}
+
+/// The shapes that one version of a policy has named.
+#[derive(Debug, Default)]
+pub struct ShapeLimit {
+    named: RwLock<HashSet<Fingerprint, foldhash::fast::RandomState>>,
 }
 
 /// The values of a group: the namespace, and those of the label, the annotation and the label of the node.
@@ -32,105 +37,80 @@ type Values<'v> = [Option<&'v str>; 4];
 // === impl Shape ===
 
 impl<'a> Shape<&'a str> {
-    pub(crate) fn of(selector: &Selector<&'a str>, measure: Measure<&'a str>) -> Self {
+    pub(crate) fn of(selector: &Selector<&'a str>, requested: Option<&'a str>) -> Self {
         let key = |pair: Option<(&'a str, &'a str)>| pair.map(|(key, _)| key);
         Self {
             by_namespace: selector.namespace.is_some(),
             label: key(selector.label),
             annotation: key(selector.annotation),
             node_label: key(selector.node_label),
-            measure,
+            requested,
         }
     }
 
-    /// The quantity that is added up.
-    pub(crate) fn measure(&self) -> Measure<&'a str> {
-        self.measure
-    }
-
-    pub(super) fn to_owned(&self) -> Shape<Box<str>> {
-        self.map(|text| Box::from(*text))
-    }
-}
-
-impl<T> Shape<T> {
-    fn map<'s, U>(&'s self, text: impl Fn(&'s T) -> U) -> Shape<U> {
+    pub(super) fn into_kept(self) -> Shape<Box<str>> {
         Shape {
             by_namespace: self.by_namespace,
-            label: self.label.as_ref().map(&text),
-            annotation: self.annotation.as_ref().map(&text),
-            node_label: self.node_label.as_ref().map(&text),
-            measure: match &self.measure {
-                Measure::Pods => Measure::Pods,
-                Measure::Requested(name) => Measure::Requested(text(name)),
-                Measure::Nodes => Measure::Nodes,
-            },
+            label: self.label.map(Box::from),
+            annotation: self.annotation.map(Box::from),
+            node_label: self.node_label.map(Box::from),
+            requested: self.requested.map(Box::from),
         }
     }
-}
 
-impl<T: AsRef<str>> Shape<T> {
-    /// Its keys, and the name of its resource.
-    pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
-        let resource = if let Measure::Requested(name) = &self.measure { Some(name) } else { None };
-        let texts = [self.label.as_ref(), self.annotation.as_ref(), self.node_label.as_ref(), resource];
-        texts.into_iter().flatten().map(AsRef::as_ref)
+    pub(super) fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::of(self)
+    }
+
+    /// The longest of its keys, in bytes.
+    fn longest_key(&self) -> usize {
+        let keys = [self.label, self.annotation, self.node_label, self.requested];
+        keys.into_iter().flatten().map(str::len).max().unwrap_or(0)
     }
 }
 
 impl Shape<Box<str>> {
-    pub(super) fn borrowed(&self) -> Shape<&str> {
-        self.map(AsRef::as_ref)
-    }
-
-    /// The label of pods that it names.
-    pub(super) fn label(&self) -> Option<&str> {
-        self.label.as_deref()
-    }
-
     /// The group of a pod and the amount that it adds there; none if it has not all that the shape names, or adds
     /// nothing.
     pub(super) fn of_pod(&self, pod: &Pod, node: Option<&Node>) -> Option<(Fingerprint, i128)> {
+        let amount = self.requested.as_ref().map_or(1, |name| i128::from(pod.requests().get(name)));
         let label = value(self.label.as_deref(), || Some(pod.labels()))?;
-        self.of_pod_with(label, pod, node)
-    }
-
-    /// The same for a pod whose value of the [`label`](Self::label) is known.
-    pub(super) fn of_pod_with(
-        &self,
-        label: Option<&str>,
-        pod: &Pod,
-        node: Option<&Node>,
-    ) -> Option<(Fingerprint, i128)> {
-        let amount = match &self.measure {
-            Measure::Pods => 1,
-            Measure::Requested(name) => i128::from(pod.requests().get(name)),
-            Measure::Nodes => return None,
-        };
         let annotation = value(self.annotation.as_deref(), || Some(pod.annotations()))?;
         let node_label = value(self.node_label.as_deref(), || Some(node?.labels()))?;
         let namespace = self.by_namespace.then(|| pod.namespace());
         (amount != 0).then(|| (group([namespace, label, annotation, node_label]), amount))
     }
-
-    /// The group of a node; none if the shape does not count nodes, or the node does not have the label.
-    pub(super) fn of_node(&self, node: &Node) -> Option<Fingerprint> {
-        if self.measure != Measure::Nodes {
-            return None;
-        }
-        let label = value(self.node_label.as_deref(), || Some(node.labels()))?;
-        Some(group([None, None, None, label]))
-    }
-
-    /// Whether nodes are counted, and not pods.
-    pub(super) fn is_of_nodes(&self) -> bool {
-        self.measure == Measure::Nodes
-    }
 }
 
-impl Equivalent<std::sync::Arc<Shape<Box<str>>>> for Shape<&str> {
-    fn equivalent(&self, shape: &std::sync::Arc<Shape<Box<str>>>) -> bool {
-        *self == shape.borrowed()
+// === impl ShapeLimit ===
+
+impl ShapeLimit {
+    /// Notes that the policy names this shape.
+    ///
+    /// # Errors
+    /// If it has named the maximum of others, or a key is longer than any that an object can have.
+    pub(crate) fn admit(&self, shape: &Shape<&str>) -> Result<(), ReadError> {
+        self.admit_keys(shape.fingerprint(), shape.longest_key())
+    }
+
+    /// The same for the key of a label whose nodes are counted.
+    pub(crate) fn admit_node_label(&self, key: &str) -> Result<(), ReadError> {
+        self.admit_keys(Fingerprint::of(key), key.len())
+    }
+
+    fn admit_keys(&self, keys: Fingerprint, longest: usize) -> Result<(), ReadError> {
+        if self.named.read().contains(&keys) {
+            return Ok(());
+        }
+        if longest > MAX_KEY_BYTES {
+            return Err(ReadError::LongKey(longest));
+        }
+        let mut named = self.named.write();
+        if named.len() >= MAX_SHAPES && !named.contains(&keys) {
+            return Err(ReadError::TooManyShapes);
+        }
+        named.insert(keys);
+        Ok(())
     }
 }
 
@@ -162,5 +142,36 @@ fn value<'v>(key: Option<&str>, entries: impl FnOnce() -> Option<&'v Entries>) -
     match key {
         Some(key) => entries()?.get(key).map(Some),
         None => Some(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn admit(limit: &ShapeLimit, key: &str, value: &str) -> Result<(), ReadError> {
+        limit.admit(&Shape::of(&Selector { label: Some((key, value)), ..Selector::all() }, None))
+    }
+
+    #[test]
+    fn a_policy_may_name_any_value_but_few_keys() {
+        let limit = ShapeLimit::default();
+        for key in 1..MAX_SHAPES {
+            for value in ["a", "b"] {
+                assert_eq!(admit(&limit, &key.to_string(), value), Ok(()));
+            }
+        }
+        assert_eq!(limit.admit_node_label("zone"), Ok(()));
+        assert_eq!(admit(&limit, "one more", "a"), Err(ReadError::TooManyShapes));
+        assert_eq!(limit.admit_node_label("one more"), Err(ReadError::TooManyShapes));
+        assert_eq!(admit(&limit, "1", "c"), Ok(()), "keys that it has named stay");
+    }
+
+    #[test]
+    fn a_key_that_no_object_can_have_is_refused() {
+        let limit = ShapeLimit::default();
+        let long = "k".repeat(MAX_KEY_BYTES + 1);
+        assert_eq!(admit(&limit, &long[1..], &"v".repeat(5000)), Ok(()));
+        assert_eq!(admit(&limit, &long, "v"), Err(ReadError::LongKey(MAX_KEY_BYTES + 1)));
     }
 }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use proptest::{collection::vec, option, prelude::*};
 
 use super::*;
-use crate::{Cluster, Node, Placed, Pod, Slot, Unlisted, UnlistedNode};
+use crate::{Cluster, Node, Placed, Pod, Read, ReadError, Slot, Unlisted, UnlistedNode, View};
 
 /// Few values of each, so that they collide.
 const TEXTS: [&str; 3] = ["a", "b", "c"];
@@ -154,12 +154,11 @@ impl World {
     fn read_total(&self, ago: usize, asked: &Asked) {
         let Some(cluster) = self.snapshots.iter().rev().nth(ago) else { return };
         let Asked { selector, by_cpu } = asked;
-        let measure = if *by_cpu { Measure::Requested("cpu") } else { Measure::Pods };
+        let requested = by_cpu.then_some("cpu");
         let amount = |pod: &Pod| if *by_cpu { i128::from(pod.requests().get("cpu")) } else { 1 };
-        let population = cluster.population();
-        let expected = population.pods().filter(|(pod, node)| selector.matches(pod, *node));
+        let expected = all_pods(cluster).filter(|(pod, node)| selector.matches(pod, *node));
         let expected: i128 = expected.map(|(pod, _)| amount(pod)).sum();
-        assert_eq!(cluster.total(selector, measure), Some(expected), "{asked:?} of {ago} snapshots ago");
+        assert_eq!(cluster.total(selector, requested), Some(expected), "{asked:?} of {ago} snapshots ago");
     }
 
     fn read(&self, ago: usize, asked: &Asked) {
@@ -169,12 +168,10 @@ impl World {
         for pool in cluster.slots().iter().filter_map(|slot| slot.node.labels().get("pool")) {
             *pools.entry(pool).or_default() += 1;
         }
-        let values = cluster.label_values("pool").unwrap();
+        let values = cluster.label_values("pool");
         assert_eq!(values.iter().collect::<Vec<_>>(), pools.clone().into_iter().collect::<Vec<_>>());
         for pool in TEXTS {
-            let selector = Selector { node_label: Some(("pool", pool)), ..Selector::all() };
-            let expected = pools.get(pool).copied().unwrap_or(0);
-            assert_eq!(cluster.total(&selector, Measure::Nodes), Some(expected.into()));
+            assert_eq!(values.count(pool), pools.get(pool).copied().unwrap_or(0));
         }
     }
 }
@@ -200,8 +197,7 @@ fn a_table_is_made_once_and_no_snapshot_after_it_makes_it_again() {
     let mut world = mk_world();
     let count = |cluster: &Cluster, app: &str| {
         let selector = Selector { label: Some(("app", app)), ..Selector::all() };
-        let tables = || cluster.tallies().tables.load().get(&Shape::of(&selector, Measure::Pods)).cloned();
-        (tables().is_some(), cluster.total(&selector, Measure::Pods).unwrap())
+        (cluster.tallies().has(&Shape::of(&selector, None)), cluster.total(&selector, None).unwrap())
     };
     world.apply(&Step::PutNode(1, 0));
     world.apply(&Step::AddPod(1, (0, 0, 3, 1)));
@@ -220,82 +216,72 @@ fn beyond_the_most_tables_the_least_recently_read_goes() {
     world.apply(&Step::PutNode(1, 0));
     world.apply(&Step::AddPod(1, (0, 0, 0, 1)));
     world.publish();
-    let keys: Vec<String> = (0..table::MAX_TABLES + 20).map(|key| format!("k{key}")).collect();
+    let keys: Vec<String> = (0..MAX_TABLES + 20).map(|key| format!("k{key}")).collect();
     let selector = |key| Selector { label: Some((key, "v")), ..Selector::all() };
-    let is_there = |cluster: &Cluster, key| {
-        cluster.tallies().tables.load().get(&Shape::of(&selector(key), Measure::Pods)).is_some()
-    };
+    let is_there = |cluster: &Cluster, selector: &Selector<&str>| cluster.tallies().has(&Shape::of(selector, None));
     let known = Selector { label: Some(("app", "a")), ..Selector::all() };
     for key in &keys {
         let last = world.snapshots.last().unwrap();
-        assert_eq!(last.total(&selector(key), Measure::Pods), Some(0));
-        assert_eq!(last.total(&known, Measure::Pods), Some(1));
+        assert_eq!(last.total(&selector(key), None), Some(0));
+        assert_eq!(last.total(&known, None), Some(1));
         world.publish();
     }
     let last = world.snapshots.last().unwrap();
-    assert!(is_there(last, &keys[table::MAX_TABLES + 19]) && !is_there(last, &keys[0]));
-    assert!(last.tallies().tables.load().get(&Shape::of(&known, Measure::Pods)).is_some(), "it is read all the time");
-    assert_eq!(last.tallies().tables.load().len(), table::MAX_TABLES);
+    assert!(is_there(last, &selector(&keys[MAX_TABLES + 19])) && !is_there(last, &selector(&keys[0])));
+    assert!(is_there(last, &known), "it is read all the time");
+    assert_eq!(last.tallies().tables.read().len(), MAX_TABLES);
 }
 
 #[test]
-fn more_values_than_are_listed_are_an_error_and_fewer_are_not() {
-    let cluster = |count: usize| {
-        let node = |at: usize| Slot {
-            node: Arc::new(
-                Node::from_json(format!(r#"{{"metadata":{{"name":"n{at}","labels":{{"k":"{at}"}}}}}}"#).into())
-                    .unwrap(),
-            ),
-            placed: Some(Arc::default()),
-        };
-        Cluster::new((0..count).map(node).collect::<Vec<_>>())
-    };
-    let most = cluster(MAX_LABEL_VALUES);
-    assert_eq!(most.label_values("k").map(|values| values.iter().len()), Ok(MAX_LABEL_VALUES));
-    let more = cluster(MAX_LABEL_VALUES + 1);
-    assert_eq!(more.label_values("k"), Err(TooManyValues));
-    more.follow(&most);
-    assert_eq!(more.label_values("k"), Err(TooManyValues));
+fn groups_keep_their_totals_and_a_copy_does_not_change() {
+    let mut groups = Groups::default();
+    let group = |number: i64| Fingerprint::of(&number);
+    (0..1_000).for_each(|number| groups.add(group(number), number.into()));
+    let copy = groups.clone();
+    (0..1_000).for_each(|number| groups.add(group(number), -i128::from(number % 2 * number)));
+    assert!((0..1_000).all(|number| groups.get(group(number)) == i128::from((1 - number % 2) * number)));
+    assert!((0..1_000).all(|number| copy.get(group(number)) == number.into()));
+    assert_eq!((groups.count, copy.count), (499, 999));
 }
 
 #[test]
-fn a_snapshot_does_not_wait_while_a_table_is_made() {
+fn a_table_that_is_being_made_is_made_once() {
     let mut world = mk_world();
     world.apply(&Step::PutNode(1, 0));
     world.apply(&Step::AddPod(1, (0, 0, 3, 1)));
     world.publish();
-    let asked = Asked { selector: Selector::all(), by_cpu: false };
-    let chain = Arc::clone(world.snapshots[0].tallies().chain());
-    let making = chain.making.lock();
+    let shape = Shape::of(&Selector::all(), None);
+    let table = world.snapshots[0].tallies().table(&shape);
+    world.apply(&Step::AddPod(1, (0, 0, 3, 1)));
     world.publish();
-    assert!(Arc::ptr_eq(world.snapshots[1].tallies().chain(), &chain));
-    drop(making);
-    // Made for a snapshot that another one has followed, it is kept for the next.
-    world.read_total(1, &asked);
-    assert_eq!(chain.late.lock().len(), 1);
-    // A reader that needs a table that exists does not wait for another one either.
-    let making = chain.making.lock();
-    world.read_total(0, &asked);
-    world.publish();
-    world.read_total(0, &asked);
-    drop(making);
-    assert!(chain.late.lock().is_empty());
+    // The snapshot that followed has its own table, and made the one before it ready.
+    assert!(table.groups.get().is_some());
+    assert!(world.snapshots[1].tallies().has(&shape));
+    world.read_total(0, &Asked { selector: Selector::all(), by_cpu: false });
+    world.read_total(1, &Asked { selector: Selector::all(), by_cpu: false });
 }
 
 #[test]
-fn a_label_with_too_many_values_is_listed_once_it_has_fewer() {
+fn nodes_that_come_and_go_change_the_values_of_their_labels() {
     let node = |at: usize, value: usize| {
         let json = serde_json::json!({"metadata": {"name": format!("n{at}"), "labels": {"k": value.to_string()}}});
         Slot { node: Arc::new(Node::from_json(Bytes::from(json.to_string())).unwrap()), placed: None }
     };
-    let many: Vec<Slot> = (0..=MAX_LABEL_VALUES).map(|at| node(at, at)).collect();
-    let first = Cluster::new(many.clone());
-    for _ in 0..2 {
-        assert_eq!(first.label_values("k"), Err(TooManyValues));
-    }
-    let mut fewer = many;
+    let slots: Vec<Slot> = (0..=MAX_LABEL_VALUES).map(|at| node(at, at)).collect();
+    let first = Cluster::new(slots.clone());
+    assert_eq!(first.label_values("k").iter().len(), MAX_LABEL_VALUES + 1);
+    let mut fewer = slots;
     fewer[0] = node(0, 1);
     let second = first.successor(fewer);
     second.follow(&first);
-    assert_eq!(second.label_values("k").unwrap().iter().len(), MAX_LABEL_VALUES);
+    assert!(second.tallies().has_label_values("k"));
+    let (values, before) = (second.label_values("k"), first.label_values("k"));
+    assert_eq!((values.iter().len(), values.count("0"), values.count("1")), (MAX_LABEL_VALUES, 0, 2));
+    assert_eq!(before.iter().len(), MAX_LABEL_VALUES + 1);
+    assert_ne!(values.fingerprint(), before.fingerprint());
+    let read = |cluster| {
+        let view = View::new(Arc::default(), Arc::new(cluster), Arc::from([0]), 0);
+        view.read(Read::ClusterLabelValues("k")).map(drop)
+    };
+    assert_eq!([read(first), read(second)], [Err(ReadError::TooManyValues), Ok(())]);
 }

@@ -3,7 +3,7 @@
 use super::{Candidate, View, labelled};
 use crate::{
     CandidateRead, FactValue, ImageName, Namespace, NodeRead, Phase, PlacedRead, Pod, PodRead, Read, ReadError, Value,
-    object::NOT_KEPT, tally::Measure,
+    object::NOT_KEPT,
 };
 
 // === impl View ===
@@ -29,14 +29,14 @@ impl View {
                 Value::Counts(self.counts_labelled(namespace, key, value))
             }
             Read::Placed(node, pod, read) => return self.read_placed_pod(node, pod, &read),
-            Read::ClusterCount(selector) => optional(self.count(&selector)),
+            Read::ClusterCount(selector) => optional(self.total(&selector, None)),
             Read::ClusterCountUpTo { selector, n } => {
-                optional(self.count(&selector).map(|count| count.min(i64::try_from(n).unwrap_or(i64::MAX))))
+                optional(self.total(&selector, None).map(|count| count.min(i64::try_from(n).unwrap_or(i64::MAX))))
             }
             Read::ClusterAtLeast { selector, n } => {
-                optional(self.count(&selector).map(|count| i64::from(u64::try_from(count).unwrap_or(0) >= n)))
+                optional(self.total(&selector, None).map(|count| i64::from(u64::try_from(count).unwrap_or(0) >= n)))
             }
-            Read::ClusterRequested { selector, name } => optional(self.total(&selector, Measure::Requested(name))),
+            Read::ClusterRequested { selector, name } => optional(self.total(&selector, Some(name))),
             Read::ClusterNodesWithLabel { key, value } => optional(self.nodes_with_label(key, value)),
             Read::ClusterLabelValues(key) => return self.label_values(key),
             Read::FactsText { source, key } => text_of(self.fact(source, key)),

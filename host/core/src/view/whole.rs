@@ -6,10 +6,7 @@ use std::sync::{
 };
 
 use super::View;
-use crate::{
-    Cluster, Node, Pod, Read, ReadError, Selector, Slot, Value,
-    tally::{Measure, NotAdmitted, Shape},
-};
+use crate::{Cluster, MAX_LABEL_VALUES, Node, Pod, Read, ReadError, Selector, Slot, Value, tally::Shape};
 
 // === impl View ===
 
@@ -31,11 +28,12 @@ impl View {
 
     /// Notes the keys by which the policy reads the whole cluster.
     pub(super) fn admit(&self, read: &Read<'_>) -> Result<(), ReadError> {
-        match (&self.shapes, shape_of(read)) {
-            (Some(limit), Some(shape)) => limit.admit(&shape).map_err(|why| match why {
-                NotAdmitted::TooMany => ReadError::TooManyShapes,
-                NotAdmitted::LongKey(bytes) => ReadError::LongKey(bytes),
-            }),
+        let Some(limit) = &self.shapes else { return Ok(()) };
+        match (shape_of(read), read) {
+            (Some(shape), _) => limit.admit(&shape),
+            (None, Read::ClusterNodesWithLabel { key, .. } | Read::ClusterLabelValues(key)) => {
+                limit.admit_node_label(key)
+            }
             _ => Ok(()),
         }
     }
@@ -45,41 +43,37 @@ impl View {
     pub(crate) fn needs_walk(&self, read: &Read<'_>) -> bool {
         let Some(cluster) = self.whole.cluster() else { return false };
         match read {
-            Read::ClusterLabelValues(key) => !cluster.tallies().has_label_values(key),
+            Read::ClusterNodesWithLabel { key, .. } | Read::ClusterLabelValues(key) => {
+                !cluster.tallies().has_label_values(key)
+            }
             _ => shape_of(read).is_some_and(|shape| cluster.needs_walk(&shape)),
         }
     }
 
-    pub(super) fn count(&self, selector: &Selector<&str>) -> Option<i64> {
-        self.total(selector, Measure::Pods)
-    }
-
-    /// A total over the pods of the cluster that a selector matches, without those that are gone.
-    pub(super) fn total(&self, selector: &Selector<&str>, measure: Measure<&str>) -> Option<i64> {
+    /// The number of the pods of the cluster that a selector matches, or the sum of their requests, without those that are
+    /// gone.
+    pub(super) fn total(&self, selector: &Selector<&str>, requested: Option<&str>) -> Option<i64> {
         let cluster = self.whole.cluster()?;
-        let mut total = cluster.total(selector, measure)?;
+        let mut total = cluster.total(selector, requested)?;
         self.each_not_counted(cluster, |pod, node| {
             if selector.matches(pod, node) {
-                total -= match measure {
-                    Measure::Pods => 1,
-                    Measure::Requested(name) => i128::from(pod.requests().get(name)),
-                    Measure::Nodes => 0,
-                };
+                total -= requested.map_or(1, |name| i128::from(pod.requests().get(name)));
             }
         });
         Some(i64::try_from(total).unwrap_or(i64::MAX))
     }
 
     pub(super) fn nodes_with_label(&self, key: &str, value: &str) -> Option<i64> {
-        let selector = Selector { node_label: Some((key, value)), ..Selector::all() };
-        let total = self.whole.cluster()?.total(&selector, Measure::Nodes)?;
-        Some(i64::try_from(total).unwrap_or(i64::MAX))
+        Some(i64::from(self.whole.cluster()?.label_values(key).count(value)))
     }
 
     pub(super) fn label_values(&self, key: &str) -> Result<Value<'_>, ReadError> {
-        match self.whole.cluster() {
-            Some(cluster) => cluster.label_values(key).map(Value::LabelValues).map_err(|_| ReadError::TooManyValues),
-            None => Ok(Value::Absent),
+        let Some(cluster) = self.whole.cluster() else { return Ok(Value::Absent) };
+        let values = cluster.label_values(key);
+        if values.iter().len() > MAX_LABEL_VALUES {
+            Err(ReadError::TooManyValues)
+        } else {
+            Ok(Value::LabelValues(values))
         }
     }
 
@@ -112,15 +106,13 @@ impl View {
     }
 }
 
-/// The shape of the total that a read about the whole cluster asks for.
+/// The shape of the total of pods that a read asks for.
 fn shape_of<'a>(read: &Read<'a>) -> Option<Shape<&'a str>> {
-    let of_nodes = |key| Shape::of(&Selector { node_label: Some((key, "")), ..Selector::all() }, Measure::Nodes);
     match read {
         Read::ClusterCount(selector)
         | Read::ClusterCountUpTo { selector, .. }
-        | Read::ClusterAtLeast { selector, .. } => Some(Shape::of(selector, Measure::Pods)),
-        Read::ClusterRequested { selector, name } => Some(Shape::of(selector, Measure::Requested(*name))),
-        Read::ClusterNodesWithLabel { key, .. } | Read::ClusterLabelValues(key) => Some(of_nodes(*key)),
+        | Read::ClusterAtLeast { selector, .. } => Some(Shape::of(selector, None)),
+        Read::ClusterRequested { selector, name } => Some(Shape::of(selector, Some(*name))),
         _ => None,
     }
 }
