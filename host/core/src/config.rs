@@ -54,6 +54,9 @@ pub struct PolicyConfig {
     pub memory: usize,
     /// Which pods it is asked about.
     pub matches: Match,
+    /// Whether its filter may read values that change when a pod is bound. A module may import more than it reads; without
+    /// these reads nothing has to wait for binds, or be asked again at bind, on its account.
+    pub counts: bool,
 }
 
 // === impl PolicyConfig ===
@@ -94,6 +97,7 @@ impl Default for PolicyConfig {
             timeout: Duration::from_millis(100),
             memory: 64 << 20,
             matches: Match::default(),
+            counts: true,
         }
     }
 }

@@ -34,7 +34,6 @@ mod matching;
 mod names;
 mod node_cache;
 mod node_order;
-mod not_counting;
 mod object;
 mod observer;
 mod placed;
@@ -87,14 +86,13 @@ pub use loader::{LoadError, Loader, Module};
 pub use matching::{LabelSelector, Match, Operator, Requirement};
 pub use names::Names;
 pub use node_cache::KnownNodes;
-pub use not_counting::not_counting;
 pub use object::{
     Entries, ImageName, MAX_KEPT_ANNOTATION_BYTES, MAX_KEPT_BYTES, Namespace, Node, ObjectError, Owner, Phase, Pod,
     Pool, Quantities, Taint,
 };
 pub use observer::{BindReport, CallOf, NoObserver, Observer, Outcome, ShadowRejections};
 pub use placed::{Placed, Unlisted, UnlistedNode, placed_order};
-pub use policy::{Ask, CallClass, Limits, NodeSource, Policy, Program, undecorated};
+pub use policy::{Ask, CallClass, Limits, NodeSource, Policy, Program};
 pub use quantity::{QuantityError, parse_quantity};
 pub use read::{CandidateRead, Grouping, NodeRead, PlacedRead, PodRead, Read, ReadError, Shown, Value};
 pub use real::Real;

@@ -55,7 +55,7 @@ pub struct Ask {
 /// A loaded policy module. Each call runs in a fresh instance and holds nothing from earlier calls.
 ///
 /// Several members of a roster may share one: settings come with the [`View`], bounds with the [`Ask`]. A verb without a
-/// method is one that the policy lacks: a policy around another one must pass on every method.
+/// method is one that the policy lacks.
 pub trait Policy: Send + Sync {
     /// The verbs that the module exports.
     fn verbs(&self) -> Verbs;
@@ -69,11 +69,6 @@ pub trait Policy: Send + Sync {
     /// the cluster.
     fn may_read_pods(&self) -> bool {
         self.imports().iter().any(|import| COUNTING.contains(&import.as_str()))
-    }
-
-    /// The policy as its module is, where this one stands before it; see [`crate::not_counting`].
-    fn undecorated(&self) -> Option<Arc<dyn Policy>> {
-        None
     }
 
     /// The program behind this policy, if it is one that answers on standard output.
@@ -143,11 +138,6 @@ pub trait Policy: Send + Sync {
 pub trait Program {
     /// The policy that answers these verbs.
     fn answering(&self, verbs: Verbs) -> Arc<dyn Policy>;
-}
-
-/// The policy without the decorators of its sidecar.
-pub fn undecorated(policy: &Arc<dyn Policy>) -> Arc<dyn Policy> {
-    policy.undecorated().unwrap_or_else(|| Arc::clone(policy))
 }
 
 // === impl Policy ===

@@ -51,6 +51,8 @@ pub struct TrialCall {
     pub longest: Duration,
     /// Bytes of linear memory.
     pub memory: usize,
+    /// As in [`PolicyConfig`](crate::PolicyConfig): whether its filter may count pods.
+    pub counts: bool,
 }
 
 /// A verb that failed about the sample.
@@ -78,7 +80,7 @@ impl FailedCall {
         if !member.policy.verbs().has(self.verb()) {
             return Err(Fault::new(FaultKind::Host, "a verb was asked that the policy does not export"));
         }
-        let view = member.view_of(View::clone(self.view()).unrecorded());
+        let view = member.view_of(View::clone(self.view()).unrecorded(), self.verb());
         let limits = Limits::until(Instant::now() + member.config.timeout.min(longest), member.config.memory);
         let ask = Ask::new(Arc::clone(&member.id), Arc::new(view), limits);
         put(member.policy.as_ref(), self.verb(), &Ask { class: CallClass::Background, ..ask })
@@ -94,6 +96,7 @@ impl FailedCall {
             timeout: member.config.timeout.min(longest),
             longest,
             memory: member.config.memory,
+            counts: member.config.counts,
         };
         trial.try_verb(member.policy.as_ref(), self.verb()).is_some()
     }
@@ -131,7 +134,7 @@ impl TrialCall {
         let recording = Recording::for_trial();
         let view =
             sample()?.with_settings(Arc::clone(&self.settings)).with_fact_access(self.fact_access.lenient().into());
-        let view = view.recorded(recording.clone());
+        let view = view.with_counts(self.counts || verb != Verb::Filter).recorded(recording.clone());
         let limits = Limits::until(Instant::now() + timeout, self.memory);
         let ask = Ask::new(Arc::clone(&self.policy), Arc::new(view), limits);
         let ask = Ask { class: CallClass::Background, ..ask };
@@ -213,6 +216,7 @@ mod tests {
                 timeout: Duration::from_millis(timeout),
                 longest: Duration::from_millis(longest),
                 memory: 0,
+                counts: true,
             };
             let fault = Fault::new(FaultKind::Timeout, "too slow");
             let expected = TrialFault { verb: Verb::Filter, fault, is_certain, is_cut_short };

@@ -133,10 +133,10 @@ impl View {
         self
     }
 
-    /// The same view for a filter that counts no pods.
+    /// The same view, in which reads of values that change when a pod is bound are errors, unless they are allowed.
     #[must_use]
-    pub(crate) fn without_counts(mut self) -> Self {
-        self.refuses_counts = true;
+    pub(crate) fn with_counts(mut self, are_allowed: bool) -> Self {
+        self.refuses_counts = !are_allowed;
         self
     }
 

@@ -8,7 +8,7 @@ use std::{
 
 use plimsoll_core::{
     Ask, CallClass, FactAccess, Limits, Loader, Member, Mode, Module, PROGRAM_VERBS, Policy, PolicyConfig,
-    TRIAL_TIMEOUT, TrialCall, TrialFault, Verb, View, not_counting, undecorated,
+    TRIAL_TIMEOUT, TrialCall, TrialFault, Verb, View,
 };
 
 use crate::{
@@ -182,7 +182,7 @@ fn build(
 ) -> Result<Member, FileRefusal> {
     let name = Member::id_of(&id.group, &id.name);
     let policy = match current.filter(|member| *member.digest == *content.digests.module) {
-        Some(member) => undecorated(&member.policy),
+        Some(member) => Arc::clone(&member.policy),
         None => loader.load(&name, &content.module).map_err(|error| {
             FileRefusal::new(format!("{}: {error}", content.module_label)).transient_if(error.is_transient())
         })?,
@@ -206,7 +206,7 @@ fn build(
     })
 }
 
-/// The policy, restricted by its sidecar to some verbs (a program) or some reads (any other module), and its configuration.
+/// The policy, if it is a program of the verbs that its sidecar names, and its configuration.
 ///
 /// # Errors
 /// If the sidecar has a key that has no effect on this kind of module.
@@ -215,15 +215,14 @@ fn configured(content: &Content, policy: Arc<dyn Policy>) -> Result<(Arc<dyn Pol
     let mut config = sidecar.config.clone();
     let text = match (policy.program(), sidecar.stdio) {
         (None, Some(_)) => "stdio: the module says by its exports which verbs it answers; this key is for a program",
-        (None, None) if sidecar.counts => return Ok((policy, config)),
-        (None, None) => return Ok((not_counting(policy), config)),
+        (None, None) => return Ok((policy, config)),
         (Some(_), _) if *sidecar.settings != *NO_SETTINGS => {
             "settings: a program on standard input gets no settings, only the verb as its argument"
         }
         (Some(_), _) if !sidecar.facts.is_empty() => {
             "facts: a program on standard input gets no facts, only the pod and the nodes"
         }
-        (Some(_), _) if !sidecar.counts => {
+        (Some(_), _) if !config.counts => {
             "counts: a program on standard input reads only the pod and the nodes, so it counts no pods"
         }
         (Some(program), verbs) => {
@@ -277,7 +276,7 @@ fn put_on_trial(
     if config.mode != Mode::Enforce {
         return Ok(());
     }
-    let PolicyConfig { timeout, memory, .. } = *config;
+    let PolicyConfig { timeout, memory, counts, .. } = *config;
     let call = TrialCall {
         policy: Member::id_of(&id.group, &id.name),
         settings: Arc::clone(&content.sidecar.sidecar.settings),
@@ -285,6 +284,7 @@ fn put_on_trial(
         timeout,
         longest: TRIAL_TIMEOUT,
         memory,
+        counts,
     };
     let started = Instant::now();
     for TrialFault { verb, fault, is_certain, .. } in call.put_to(policy) {

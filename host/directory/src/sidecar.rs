@@ -37,8 +37,6 @@ pub(crate) struct Sidecar {
     pub(crate) config: PolicyConfig,
     /// The settings for the policy, as JSON.
     pub(crate) settings: Arc<str>,
-    /// Whether the filter may count pods, if the module can.
-    pub(crate) counts: bool,
     /// Whether the operator gave a weight, which only scoring policies use.
     pub(crate) weighted: bool,
     /// Whether the operator gave a timeout; otherwise it is the default of the kind of module.
@@ -83,8 +81,8 @@ impl Sidecar {
 impl Default for Sidecar {
     fn default() -> Self {
         let (module, digest, config) = (None, None, PolicyConfig::default());
-        let (counts, weighted, has_timeout, stdio, facts) = (true, false, false, None, Vec::new());
-        Self { module, digest, config, settings: Arc::from("null"), counts, weighted, has_timeout, stdio, facts }
+        let (weighted, has_timeout, stdio, facts) = (false, false, None, Vec::new());
+        Self { module, digest, config, settings: Arc::from("null"), weighted, has_timeout, stdio, facts }
     }
 }
 

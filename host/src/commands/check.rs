@@ -69,7 +69,8 @@ fn inspect(PolicyFiles { module, sidecar }: PolicyFiles, loader: &WasmLoader, pu
     inspection.policy = Arc::clone(&callee.policy);
     let notes = member.as_ref().and_then(idle_weight).into_iter().collect();
     let is_off = member.as_ref().is_some_and(|member| member.config.mode == Mode::Off);
-    let mut report = CheckReport { sidecar, inspection, not_called: None, is_off, calls: vec![], purity: None, notes };
+    let (counts, calls) = (callee.may_count(), vec![]);
+    let mut report = CheckReport { sidecar, inspection, not_called: None, is_off, calls, purity: None, notes, counts };
     try_out(&mut report, &callee, purity);
     Ok(report)
 }

@@ -105,7 +105,7 @@ impl Caller {
         let host_began = self.clock.now();
         let asked = view.node_count();
         let nodes: Vec<u32> = (0..asked as u32).collect();
-        let view = Arc::new(member.view_of(view));
+        let view = Arc::new(member.view_of(view, verb));
         let pod = Arc::clone(view.shared_pod());
         let guest_began = self.now();
         let result = self.call_guest(member, verb, view, guest_began, |question| ask_guest(question, &nodes));

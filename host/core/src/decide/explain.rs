@@ -255,7 +255,7 @@ fn evaluate<A>(
     ask: impl FnOnce(&Ask, &Recording) -> Result<A, Fault>,
 ) -> SingleEvaluation<A> {
     let recording = Recording::with_lines();
-    let view = member.view_of(view.clone()).recorded(recording.clone());
+    let view = member.view_of(view.clone(), verb).recorded(recording.clone());
     let answer = caller.call_guest(member, verb, Arc::new(view), caller.now(), |question| ask(question, &recording));
     SingleEvaluation {
         answer,

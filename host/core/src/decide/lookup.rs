@@ -167,7 +167,7 @@ impl Caller {
     ) -> Result<PolicyAnswers<A>, Fault> {
         let Misses { view, mut evaluation, groups } = misses;
         let recording = Recording::of(evaluation.log());
-        let view = Arc::new(member.view_of(view).recorded(recording));
+        let view = Arc::new(member.view_of(view, verb).recorded(recording));
         // The time that the host's lookup took until here is not charged to the guest.
         let guest_began = self.now();
         let reasons = DistinctReasons::default();

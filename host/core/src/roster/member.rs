@@ -78,10 +78,11 @@ impl Member {
         &self.id
     }
 
-    /// The view that this policy has of a request.
-    pub(crate) fn view_of(&self, request: View) -> View {
+    /// The view that this policy has of a request as it is asked a verb.
+    pub(crate) fn view_of(&self, request: View, verb: Verb) -> View {
         let access = Arc::clone(&self.fact_access);
-        request.with_settings(Arc::clone(&self.settings)).with_shapes(&self.shapes).with_fact_access(access)
+        let view = request.with_settings(Arc::clone(&self.settings)).with_shapes(&self.shapes).with_fact_access(access);
+        view.with_counts(self.config.counts || verb != Verb::Filter)
     }
 
     /// The sources of the gateway that it may read: its name for each, and the name among all facts.
@@ -98,7 +99,12 @@ impl Member {
     /// Whether it has a filter in force that may read values that change when a pod is bound: the pods on nodes, their
     /// requests, counts of the cluster.
     pub fn reads_pods(&self) -> bool {
-        self.config.mode == Mode::Enforce && self.policy.verbs().has(Verb::Filter) && self.policy.may_read_pods()
+        self.config.mode == Mode::Enforce && self.policy.verbs().has(Verb::Filter) && self.may_count()
+    }
+
+    /// Whether its module imports such a read, and its sidecar allows it to the filter.
+    pub fn may_count(&self) -> bool {
+        self.config.counts && self.policy.may_read_pods()
     }
 
     /// Whether it is asked this verb about the pod in this mode.

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde_json::json;
 
 use super::*;
-use crate::{CandidateRead, Grouping, Namespace, Node, NodeRead, PlacedRead, PodRead, Read, Shown};
+use crate::{CandidateRead, Grouping, Namespace, Node, NodeRead, PlacedRead, PodRead, Read, Selector, Shown};
 
 fn bytes(json: &serde_json::Value) -> Bytes {
     Bytes::from(json.to_string())
@@ -339,4 +339,32 @@ fn an_annotation_that_is_not_kept_is_an_error_and_never_absent() {
     let error = view.read(read("big")).unwrap_err();
     assert_eq!(error, ReadError::NotKept(0));
     assert!(error.to_string().contains("at most 16384 bytes"), "{error}");
+}
+
+/// The names of imports and the reads themselves must agree on what counts: the one decides whether binds wait for a
+/// filter, the other what it can read.
+#[test]
+fn a_filter_that_counts_nothing_is_refused_exactly_the_reads_that_change_by_a_bind() {
+    const EVERY: Selector<&str> = Selector::all();
+    let view = View::new(Arc::new(mk_pod()), mk_cluster(), Arc::from([0]), 0);
+    let refusing = view.clone().with_counts(false);
+    for (import, read) in [
+        ("placed.count", Read::PlacedCount(0)),
+        ("placed.known", Read::PlacedKnown(0)),
+        ("placed.count-labelled", Read::PlacedCountLabelled { node: 0, namespace: "a", key: "b", value: "c" }),
+        ("placed.counts-labelled", Read::PlacedCountsLabelled { namespace: "a", key: "b", value: "c" }),
+        ("nodes.requested", Read::Node(0, NodeRead::Requested("cpu"))),
+        ("nodes.label", Read::Node(0, NodeRead::Label("a"))),
+        ("nodes.by-label", Read::NodesByLabel("a")),
+        ("cluster.count", Read::ClusterCount(EVERY)),
+        ("cluster.at-least", Read::ClusterAtLeast { selector: EVERY, n: 1 }),
+        ("cluster.label-values", Read::ClusterLabelValues("a")),
+        ("cluster.nodes-with-label", Read::ClusterNodesWithLabel { key: "a", value: "b" }),
+        ("facts.text", Read::FactsText { source: "a", key: "b" }),
+        ("host.now", Read::HostNow(60)),
+    ] {
+        assert!(view.read(read).is_ok(), "{import}");
+        let is_refused = matches!(refusing.read(read), Err(ReadError::Counts(named)) if *named == read.to_string());
+        assert_eq!(is_refused, crate::read::COUNTING.contains(&import), "{import}");
+    }
 }

@@ -62,13 +62,13 @@ impl RawSidecar {
             timeout: self.timeout.map_or(Ok(default.timeout), |text| resolve_timeout(&text))?,
             memory: self.memory.map_or(Ok(default.memory), |text| resolve_memory(&text, most_memory))?,
             matches: self.matches.map_or(Ok(default.matches), RawMatch::resolve)?,
+            counts: self.counts.unwrap_or(default.counts),
         };
         Ok(Sidecar {
             module: self.module.map(|text| resolve_module(&text)).transpose()?,
             digest: self.digest.map(|text| resolve_digest(&text)).transpose()?,
             config,
             settings: resolve_settings(&self.settings.unwrap_or_default())?,
-            counts: self.counts.unwrap_or(true),
             weighted: self.weight.is_some(),
             has_timeout,
             stdio: self.stdio.map(RawStdio::resolve).transpose()?,

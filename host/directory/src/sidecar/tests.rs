@@ -58,6 +58,7 @@ absent: fail
             pod_selector: Some(LabelSelector { requirements }),
             resources: Some(vec!["example.com/gpu-mem".into()]),
         },
+        counts: true,
     };
     assert_eq!(sidecar.config, config);
     assert_eq!(sidecar.module, Some(ModulePath { name: "shared.wasm".into(), in_root: false }));
@@ -65,7 +66,7 @@ absent: fail
     assert_eq!(&*sidecar.settings, r#"{"pools":["a","b"],"strict":true}"#);
     let fact = |name: &str, file: Option<&str>| FactUse { name: name.into(), file: file.map(Into::into) };
     assert_eq!(sidecar.facts, [fact("load", None), fact("prices", Some("prices.csv"))]);
-    assert!(sidecar.counts && !parse("counts: false").unwrap().counts);
+    assert!(sidecar.config.counts && !parse("counts: false").unwrap().config.counts);
     assert_eq!(parse("facts: [load, budget]").unwrap().facts, [fact("load", None), fact("budget", None)]);
 }
 

@@ -1,8 +1,8 @@
 //! The report on one policy that was loaded.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
-use plimsoll_core::{Fault, Member, PolicyConfig, Verb};
+use plimsoll_core::{Fault, Verb};
 use plimsoll_wasm::{CONTRACT, Inspection, WasiImport};
 use serde_json::{Value, json};
 
@@ -35,6 +35,8 @@ pub(super) struct CheckReport {
     pub(super) purity: Option<Vec<Purity>>,
     /// Remarks on its sidecar.
     pub(super) notes: Vec<String>,
+    /// Whether its filter may count pods.
+    pub(super) counts: bool,
 }
 
 // === impl CheckReport ===
@@ -52,11 +54,6 @@ impl CheckReport {
         })
     }
 
-    /// Whether its filter may count pods.
-    fn counts(&self) -> bool {
-        Member::new("", "", PolicyConfig::default(), Arc::clone(&self.inspection.policy)).reads_pods()
-    }
-
     /// All fields but those that a refused policy has too.
     pub(super) fn as_json(&self) -> Value {
         let inspection = &self.inspection;
@@ -66,7 +63,7 @@ impl CheckReport {
             "verbs": inspection.verbs.iter().map(Verb::as_str).collect::<Vec<_>>(),
             "imports": inspection.imports,
             "wasi": wasi_json(inspection),
-            "counts": self.counts(),
+            "counts": self.counts,
             "coreModule": inspection.is_core_module,
             "stdio": inspection.policy.program().is_some(),
             "size": inspection.size,
@@ -96,7 +93,7 @@ impl CheckReport {
             ("compile", format!("{}{cached}", text::duration(inspection.compiled_in))),
         ];
         lines.splice(2..2, wasi_lines(inspection).into_iter().map(|line| ("wasi", line)));
-        if self.counts() {
+        if self.counts {
             lines.push(("limits", LIMITS.to_owned()));
         }
         if let Some(sidecar) = &self.sidecar {

@@ -24,6 +24,7 @@ pub(super) struct Callee {
     fact_access: Arc<FactAccess>,
     timeout: Duration,
     memory: usize,
+    counts: bool,
 }
 
 /// The time that a verb takes on the sample cluster, the best of [`ROUNDS`] calls.
@@ -40,14 +41,21 @@ impl Callee {
     /// A module without a sidecar, with no settings and the default limits.
     pub(super) fn alone(policy: Arc<dyn Policy>) -> Self {
         let (config, fact_access) = (PolicyConfig::default_of(policy.as_ref()), Arc::default());
-        Self { policy, settings: Arc::from("null"), fact_access, timeout: config.timeout, memory: config.memory }
+        let PolicyConfig { timeout, memory, counts, .. } = config;
+        Self { policy, settings: Arc::from("null"), fact_access, timeout, memory, counts }
     }
 
     /// A module with its sidecar.
     pub(super) fn of(member: &Member) -> Self {
         let (policy, settings) = (Arc::clone(&member.policy), Arc::clone(&member.settings));
         let fact_access = Arc::new(member.fact_access.lenient());
-        Self { policy, settings, fact_access, timeout: member.config.timeout, memory: member.config.memory }
+        let PolicyConfig { timeout, memory, counts, .. } = member.config;
+        Self { policy, settings, fact_access, timeout, memory, counts }
+    }
+
+    /// Whether its filter may count pods.
+    pub(super) fn may_count(&self) -> bool {
+        self.counts && self.policy.verbs().has(Verb::Filter) && self.policy.may_read_pods()
     }
 
     /// Whether it accepts its settings; a policy without `validate` accepts any.
@@ -83,8 +91,8 @@ impl Callee {
     pub(super) fn trial_faults(&self) -> Vec<(Verb, Fault)> {
         let (settings, policy) = (Arc::clone(&self.settings), Arc::from("check"));
         let fact_access = Arc::clone(&self.fact_access);
-        let (timeout, memory) = (self.timeout, self.memory);
-        let trial = TrialCall { policy, settings, fact_access, timeout, longest: timeout, memory };
+        let (timeout, memory, counts) = (self.timeout, self.memory, self.counts);
+        let trial = TrialCall { policy, settings, fact_access, timeout, longest: timeout, memory, counts };
         let certain = trial.put_to(self.policy.as_ref()).filter(|found| found.is_certain);
         certain.map(|found| (found.verb, found.fault)).collect()
     }

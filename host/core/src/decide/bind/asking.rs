@@ -137,7 +137,7 @@ impl Asking<'_> {
     /// The filters that may read placed pods. Others read nothing that a bind changes, so they are not asked again: a
     /// label that has changed or a minute that has passed must not fail a pod for which all is reserved.
     fn pod_readers(&self) -> impl Iterator<Item = &Arc<Member>> {
-        self.answering(Mode::Enforce, Verb::Filter).filter(|member| member.policy.may_read_pods())
+        self.answering(Mode::Enforce, Verb::Filter).filter(|member| member.may_count())
     }
 
     /// The node alone, with the pods that are placed there in this cluster.

@@ -345,3 +345,18 @@ fn a_request_may_have_as_much_time_as_its_operator_says() {
     assert_eq!(outcome.rejected.len(), 1);
     after.run();
 }
+
+#[test]
+fn a_filter_that_counts_although_its_sidecar_says_no_is_at_fault_and_other_verbs_may_count() {
+    let count = |view: &View| {
+        let read = view.read(crate::Read::PlacedCount(0));
+        read.map(drop).map_err(|error| Fault::new(FaultKind::Read, error.to_string()))
+    };
+    let says_no = |config: &mut PolicyConfig| config.counts = false;
+    let filter =
+        FakePolicy::default().filter(move |ask, nodes| count(&ask.view).map(|()| vec![Verdict::Fits; nodes.len()]));
+    let fault = decide(Verb::Filter, filter, says_no).unwrap();
+    assert!(fault.kind == FaultKind::Read && fault.detail.contains("`counts: false`"), "{fault}");
+    let score = FakePolicy::default().score(move |ask, nodes| count(&ask.view).map(|()| vec![0; nodes.len()]));
+    assert_eq!(decide(Verb::Score, score, says_no), None);
+}
