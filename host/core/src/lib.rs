@@ -87,8 +87,8 @@ pub use matching::{LabelSelector, Match, Operator, Requirement};
 pub use names::Names;
 pub use node_cache::KnownNodes;
 pub use object::{
-    Entries, ImageName, MAX_KEPT_ANNOTATION_BYTES, MAX_KEPT_BYTES, Namespace, Node, ObjectError, Owner, Phase, Pod,
-    Pool, Quantities, Taint,
+    Entries, ImageName, MAX_KEPT_ANNOTATION_BYTES, Namespace, Node, ObjectError, Owner, Phase, Pod, Pool, Quantities,
+    Taint,
 };
 pub use observer::{BindReport, CallOf, NoObserver, Observer, Outcome, ShadowRejections};
 pub use placed::{Placed, Unlisted, UnlistedNode, placed_order};

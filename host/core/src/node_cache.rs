@@ -184,7 +184,7 @@ fn with_reserved_of(snapshot: Cluster, seen: Option<&Arc<Cluster>>) -> Cluster {
 }
 
 /// Bytes that a node takes.
-const fn weight(node: &Node) -> usize {
+fn weight(node: &Node) -> usize {
     node.heap_bytes() + NODE_BYTES
 }
 

@@ -13,7 +13,6 @@ mod pod;
 mod pointer;
 mod pool;
 mod quantities;
-mod sizes;
 mod steady;
 mod taint;
 
@@ -24,7 +23,7 @@ pub use image::ImageName;
 pub use namespace::Namespace;
 pub use node::Node;
 pub use owner::Owner;
-pub use placed::{MAX_KEPT_ANNOTATION_BYTES, MAX_KEPT_BYTES};
+pub use placed::MAX_KEPT_ANNOTATION_BYTES;
 pub use pod::{Phase, Pod};
 pub use pool::Pool;
 pub use quantities::Quantities;
@@ -33,9 +32,6 @@ pub use taint::Taint;
 pub(crate) use placed::NOT_KEPT;
 pub(crate) use pointer::at_pointer;
 pub(crate) use quantities::Sums;
-
-/// Approximate bytes that the allocator takes for a piece of memory beside those that were asked for.
-const ALLOCATION: usize = 16;
 
 /// Why a JSON text is not the object that it should be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,13 +1,11 @@
 //! The nodes of a cluster by slot, of which one snapshot shares most with the next.
 
-use std::{iter, ops::Index, sync::Arc};
+use std::{ops::Index, sync::Arc};
 
 use crate::{Node, Placed};
 
-/// Slots of a leaf, and leaves of a branch. A change copies one leaf, one branch and the list of branches, and so counts
-/// up as many references, each of which may be in no cache of the processor: for 15,000 nodes, about a hundred.
-const LEAF: usize = 16;
-const BRANCH: usize = 32;
+/// Slots of a chunk: a change copies one chunk, and a snapshot copies one reference for each chunk.
+const CHUNK: usize = 64;
 
 /// Stands for the slot of a name that the cluster does not know.
 pub(crate) const UNKNOWN: u32 = u32::MAX;
@@ -24,15 +22,12 @@ pub struct Slot {
 /// A list of slots. A copy costs little, and so does a change of one.
 #[derive(Debug, Clone, Default)]
 pub struct Slots {
-    /// All but the last branch are full, and so are all but the last leaf; none is empty.
-    branches: Vec<Branch>,
+    /// All but the last are full; none is empty.
+    chunks: Vec<Arc<Vec<Slot>>>,
     len: usize,
     /// The number of pods placed on all nodes together.
     pods: usize,
 }
-
-type Branch = Arc<[Leaf]>;
-type Leaf = Arc<[Slot]>;
 
 // === impl Slots ===
 
@@ -50,12 +45,12 @@ impl Slots {
     /// One slot.
     #[inline]
     pub fn get(&self, at: usize) -> Option<&Slot> {
-        self.branches.get(at / (BRANCH * LEAF))?.get(at / LEAF % BRANCH)?.get(at % LEAF)
+        self.chunks.get(at / CHUNK)?.get(at % CHUNK)
     }
 
     /// Every slot in order.
     pub fn iter(&self) -> impl Iterator<Item = &Slot> {
-        self.branches.iter().flat_map(|branch| branch.iter()).flat_map(|leaf| leaf.iter())
+        self.chunks.iter().flat_map(|chunk| chunk.iter())
     }
 
     /// A list of them that is not shared.
@@ -66,24 +61,17 @@ impl Slots {
     /// Adds one at the end.
     pub fn push(&mut self, slot: Slot) {
         self.pods += slot.pods();
-        let at = self.len;
-        self.len += 1;
-        if at.is_multiple_of(BRANCH * LEAF) {
-            self.branches.push([Leaf::from([slot])].into());
-        } else if let Some(last) = self.branches.last_mut() {
-            if at.is_multiple_of(LEAF) {
-                *last = last.iter().cloned().chain([Leaf::from([slot])]).collect();
-            } else if let Some(leaf) = Arc::make_mut(last).last_mut() {
-                *leaf = leaf.iter().cloned().chain([slot]).collect();
-            }
+        match self.chunks.last_mut().filter(|chunk| chunk.len() < CHUNK) {
+            Some(chunk) => Arc::make_mut(chunk).push(slot),
+            None => self.chunks.push(Arc::new(vec![slot])),
         }
+        self.len += 1;
     }
 
     /// Puts another in the place of one, which is returned; none if there is no such place.
     pub fn replace(&mut self, at: usize, slot: Slot) -> Option<Slot> {
         let pods = slot.pods();
-        let branch = Arc::make_mut(self.branches.get_mut(at / (BRANCH * LEAF))?);
-        let own = Arc::make_mut(branch.get_mut(at / LEAF % BRANCH)?).get_mut(at % LEAF)?;
+        let own = Arc::make_mut(self.chunks.get_mut(at / CHUNK)?).get_mut(at % CHUNK)?;
         let before = std::mem::replace(own, slot);
         self.pods = self.pods + pods - before.pods();
         Some(before)
@@ -99,31 +87,23 @@ impl Slots {
     }
 
     fn pop(&mut self) -> Option<Slot> {
-        let slot = self.get(self.len.checked_sub(1)?)?.clone();
+        let slot = Arc::make_mut(self.chunks.last_mut()?).pop()?;
+        self.chunks.pop_if(|chunk| chunk.is_empty());
         self.pods -= slot.pods();
         self.len -= 1;
-        let last = self.branches.last_mut()?;
-        if self.len.is_multiple_of(BRANCH * LEAF) {
-            self.branches.pop();
-        } else if self.len.is_multiple_of(LEAF) {
-            *last = last[..last.len() - 1].into();
-        } else if let Some(leaf) = Arc::make_mut(last).last_mut() {
-            *leaf = leaf[..leaf.len() - 1].into();
-        }
         Some(slot)
     }
 
     /// The places at which these are other records than others; those that only one of both has are among them.
     pub(crate) fn differing<'s>(&'s self, others: &'s Self) -> impl Iterator<Item = usize> + use<'s> {
-        let leaves = differing(&self.branches, &others.branches, Arc::ptr_eq).flat_map(|(at, own, other)| {
-            let leaves = differing(own, other.map_or(&[][..], |other| other), Arc::ptr_eq);
-            leaves.map(move |(inner, own, other)| (at * BRANCH + inner, own, other))
-        });
-        let slots = leaves.flat_map(|(at, own, other)| {
-            let slots = differing(own, other.map_or(&[][..], |other| other), Slot::is_same);
-            slots.map(move |(inner, ..)| at * LEAF + inner)
-        });
-        slots.chain(self.len..others.len)
+        let chunks = 0..self.chunks.len().max(others.chunks.len());
+        let is_same = |(own, other): (&Arc<_>, &Arc<_>)| Arc::ptr_eq(own, other);
+        let differs = move |at: &usize| !self.chunks.get(*at).zip(others.chunks.get(*at)).is_some_and(is_same);
+        let slots = chunks.filter(differs).flat_map(|at| at * CHUNK..(at + 1) * CHUNK);
+        slots.filter(|at| match (self.get(*at), others.get(*at)) {
+            (Some(own), Some(other)) => !own.is_same(other),
+            (own, other) => own.is_some() != other.is_some(),
+        })
     }
 
     /// The number of pods placed on all nodes together.
@@ -132,34 +112,11 @@ impl Slots {
     }
 }
 
-/// The places of a list at which another one has something else, or nothing.
-fn differing<'s, T>(
-    own: &'s [T],
-    others: &'s [T],
-    is_same: impl Fn(&T, &T) -> bool,
-) -> impl Iterator<Item = (usize, &'s T, Option<&'s T>)> {
-    let others = others.iter().map(Some).chain(iter::repeat(None));
-    let pairs = own.iter().zip(others).enumerate().map(|(at, (own, other))| (at, own, other));
-    pairs.filter(move |(_, own, other)| !other.is_some_and(|other| is_same(own, other)))
-}
-
 impl FromIterator<Slot> for Slots {
     fn from_iter<I: IntoIterator<Item = Slot>>(slots: I) -> Self {
-        let (mut slots, mut all) = (slots.into_iter(), Self::default());
-        let mut next_leaf = || {
-            let leaf: Leaf = slots.by_ref().take(LEAF).collect();
-            (!leaf.is_empty()).then_some(leaf)
-        };
-        loop {
-            let branch: Branch = iter::from_fn(&mut next_leaf).take(BRANCH).collect();
-            if branch.is_empty() {
-                return all;
-            }
-            let slots = || branch.iter().flat_map(|leaf| leaf.iter());
-            all.len += slots().count();
-            all.pods += slots().map(Slot::pods).sum::<usize>();
-            all.branches.push(branch);
-        }
+        let mut all = Self::default();
+        slots.into_iter().for_each(|slot| all.push(slot));
+        all
     }
 }
 
@@ -173,7 +130,7 @@ impl Index<usize> for Slots {
     type Output = Slot;
 
     fn index(&self, at: usize) -> &Slot {
-        &self.branches[at / (BRANCH * LEAF)][at / LEAF % BRANCH][at % LEAF]
+        &self.chunks[at / CHUNK][at % CHUNK]
     }
 }
 

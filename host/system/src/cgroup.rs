@@ -1,91 +1,43 @@
-//! The memory limit of the container, and the part of it that is left (control groups, versions 1 and 2).
+//! The memory limit of the container, and the part of it that is left (control groups, version 2).
 //!
-//! Where Kubernetes runs with version 2, the kernel ends all processes of a container together when it is out of
-//! memory: code that starts a process must keep the total below the limit.
+//! The kernel ends all processes of a container together when it is out of memory: code that starts a process must keep
+//! the total below the limit.
 
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 
-/// From this number on, version 1 means that there is no limit: it rounds the largest number to pages.
-const NO_LIMIT: u64 = 1 << 60;
-
 /// The memory limit of this container in bytes; `None` if it has no limit.
 pub fn memory_limit() -> Option<u64> {
-    groups(Path::new("/")).iter().filter_map(ControlGroup::limit).min()
+    groups(Path::new("/")).iter().filter_map(|group| limit(group)).min()
 }
 
 /// The bytes that the container's limit leaves; `None` if it has no limit.
 pub fn memory_left() -> Option<u64> {
-    groups(Path::new("/")).iter().filter_map(ControlGroup::left).min()
+    groups(Path::new("/")).iter().filter_map(|group| left(group)).min()
 }
 
-/// One control group of memory.
-struct ControlGroup {
-    folder: PathBuf,
-    files: &'static ControlFiles,
-}
-
-/// The file names of one version of control groups.
-struct ControlFiles {
-    limit: &'static str,
-    usage: &'static str,
-    /// The start of the line of `memory.stat` with memory that the kernel reclaims before it kills a process: pages of files
-    /// that were not used for long.
-    reclaimable: &'static str,
-}
-
-const VERSION_1: ControlFiles = ControlFiles {
-    limit: "memory.limit_in_bytes",
-    usage: "memory.usage_in_bytes",
-    reclaimable: "total_inactive_file ",
-};
-
-const VERSION_2: ControlFiles =
-    ControlFiles { limit: "memory.max", usage: "memory.current", reclaimable: "inactive_file " };
-
-/// Our control group and those around it, as far as they can be seen.
-fn groups(root: &Path) -> Vec<ControlGroup> {
+/// The folders of our control group and of those around it. A container may see its own group as the root, regardless
+/// of the membership.
+fn groups(root: &Path) -> Vec<PathBuf> {
     let membership = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
-    membership.lines().flat_map(|line| groups_of(root, line)).collect()
+    let group = membership.lines().find_map(|line| line.strip_prefix("0::/"));
+    let groups = group.into_iter().flat_map(|group| Path::new(group).ancestors());
+    groups.map(|group| root.join("sys/fs/cgroup").join(group)).collect()
 }
 
-/// The groups of one line of the membership: `0::/a/b` (version 2), `5:memory:/a/b` (version 1).
-fn groups_of(root: &Path, line: &str) -> Vec<ControlGroup> {
-    let mut parts = line.splitn(3, ':').skip(1);
-    let (Some(controllers), Some(group)) = (parts.next(), parts.next()) else { return vec![] };
-    let (folder, files) = if controllers.is_empty() {
-        (root.join("sys/fs/cgroup"), &VERSION_2)
-    } else if controllers.split(',').any(|controller| controller == "memory") {
-        (root.join("sys/fs/cgroup/memory"), &VERSION_1)
-    } else {
-        return vec![];
-    };
-    // A container may see its own group as the root, regardless of the membership.
-    let groups = Path::new(group.trim_start_matches('/')).ancestors();
-    groups.map(|group| ControlGroup { folder: folder.join(group), files }).collect()
+fn limit(group: &Path) -> Option<u64> {
+    fs::read_to_string(group.join("memory.max")).ok()?.trim().parse().ok()
 }
 
-// === impl ControlGroup ===
-
-impl ControlGroup {
-    fn limit(&self) -> Option<u64> {
-        self.read(self.files.limit)?.trim().parse().ok().filter(|limit| *limit < NO_LIMIT)
-    }
-
-    fn left(&self) -> Option<u64> {
-        let limit = self.limit()?;
-        let usage: u64 = self.read(self.files.usage)?.trim().parse().ok()?;
-        let statistics = self.read("memory.stat").unwrap_or_default();
-        let reclaimable = |line: &str| line.strip_prefix(self.files.reclaimable)?.trim().parse().ok();
-        let reclaimable = statistics.lines().find_map(reclaimable).unwrap_or(0);
-        Some(limit.saturating_sub(usage.saturating_sub(reclaimable)))
-    }
-
-    fn read(&self, name: &str) -> Option<String> {
-        fs::read_to_string(self.folder.join(name)).ok()
-    }
+fn left(group: &Path) -> Option<u64> {
+    let limit = limit(group)?;
+    let usage: u64 = fs::read_to_string(group.join("memory.current")).ok()?.trim().parse().ok()?;
+    // Pages of files that were not used for long: the kernel reclaims them before it kills a process.
+    let statistics = fs::read_to_string(group.join("memory.stat")).unwrap_or_default();
+    let reclaimable = statistics.lines().find_map(|line| line.strip_prefix("inactive_file ")?.trim().parse().ok());
+    Some(limit.saturating_sub(usage.saturating_sub(reclaimable.unwrap_or(0))))
 }
 
 #[cfg(test)]
@@ -101,7 +53,7 @@ mod tests {
             fs::write(path, text).unwrap();
         }
         let groups = groups(root.path());
-        (groups.iter().filter_map(ControlGroup::limit).min(), groups.iter().filter_map(ControlGroup::left).min())
+        (groups.iter().filter_map(|group| limit(group)).min(), groups.iter().filter_map(|group| left(group)).min())
     }
 
     #[test]
@@ -125,18 +77,5 @@ mod tests {
         let files = [("sys/fs/cgroup/memory.max", "100\n"), ("sys/fs/cgroup/memory.current", "300\n")];
         assert_eq!(memory("0::/\n", &files), (Some(100), Some(0)));
         assert_eq!(memory("0::/kubepods/pod/c\n", &files), (Some(100), Some(0)));
-    }
-
-    #[test]
-    fn version_1_counts_as_version_2_does() {
-        let nested = [
-            ("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"),
-            ("sys/fs/cgroup/memory/pod/memory.limit_in_bytes", "900\n"),
-            ("sys/fs/cgroup/memory/pod/memory.usage_in_bytes", "800\n"),
-            ("sys/fs/cgroup/memory/pod/memory.stat", "inactive_file 1\ntotal_inactive_file 50\n"),
-        ];
-        assert_eq!(memory("4:cpu:/x\n5:memory:/pod/c\n", &nested), (Some(900), Some(150)));
-        assert_eq!(memory("5:hugetlb,memory:/\n", &nested), (None, None));
-        assert_eq!(memory("5:cpu:/pod\n", &nested), (None, None));
     }
 }

@@ -15,30 +15,11 @@ pub struct Entries {
     ends: Box<[(u32, u32)]>,
 }
 
-/// So many keys are gone over one after another.
-const FEW: usize = 64;
-
 // === impl Entries ===
 
 impl Entries {
     /// The value of a key.
     pub fn get(&self, key: &str) -> Option<&str> {
-        if self.ends.len() > FEW { self.search(key) } else { self.scan(key) }
-    }
-
-    /// Keys of another length are passed over without a look at their text, which of most nodes is in no cache.
-    fn scan(&self, key: &str) -> Option<&str> {
-        let mut start = 0;
-        for (key_end, value_end) in &self.ends {
-            if (key_end - start) as usize == key.len() && &self.text[start as usize..*key_end as usize] == key {
-                return Some(&self.text[*key_end as usize..*value_end as usize]);
-            }
-            start = *value_end;
-        }
-        None
-    }
-
-    fn search(&self, key: &str) -> Option<&str> {
         let (mut low, mut high) = (0, self.ends.len());
         while low < high {
             let middle = low.midpoint(high);
@@ -49,11 +30,6 @@ impl Entries {
             }
         }
         None
-    }
-
-    /// The bytes of both allocations.
-    pub(crate) fn heap_bytes(&self) -> usize {
-        self.text.len() + size_of_val(&*self.ends)
     }
 
     /// All entries by ascending key.
@@ -188,7 +164,6 @@ mod tests {
             prop_assert_eq!(entries.is_empty(), map.is_empty());
             for key in map.keys().copied().chain([other.as_str()]) {
                 prop_assert_eq!(entries.get(key), map.get(key).copied());
-                prop_assert_eq!(entries.search(key), map.get(key).copied());
             }
             let read: Entries = serde_json::from_str(&serde_json::to_string(&map).unwrap()).unwrap();
             prop_assert_eq!(read, entries);

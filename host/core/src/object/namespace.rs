@@ -4,7 +4,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use serde::Deserialize;
 
-use super::{Entries, MAX_KEPT_BYTES, ObjectError, parse};
+use super::{Entries, ObjectError, parse};
 
 /// One namespace.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,16 +33,11 @@ impl Namespace {
     /// Reads the JSON of one Namespace; only fields that policies can read are kept.
     ///
     /// # Errors
-    /// If it is not JSON, has no name, or its labels have another type or are too large to be kept.
+    /// If it is not JSON, has no name, or its labels have another type.
     pub fn from_json(json: &[u8]) -> Result<Self, ObjectError> {
         let NamespaceJson { metadata: MetadataJson { name, labels } } = parse("Namespace", json)?;
         if name.is_empty() {
             return Err(ObjectError::new("Namespace", "has no metadata.name"));
-        }
-        let bytes = labels.bytes();
-        if bytes > MAX_KEPT_BYTES {
-            let detail = format!("has labels of {bytes} bytes; at most {MAX_KEPT_BYTES} are kept");
-            return Err(ObjectError::new("Namespace", detail));
         }
         Ok(Self { name: name.into(), labels })
     }
@@ -73,7 +68,5 @@ mod tests {
         for json in ["{}", "[]", "null", r#"{"metadata":{"name":"web","labels":[]}}"#] {
             assert!(read(json).is_err(), "{json}");
         }
-        let large = format!(r#"{{"metadata":{{"name":"web","labels":{{"k":"{}"}}}}}}"#, "v".repeat(MAX_KEPT_BYTES));
-        assert!(read(&large).unwrap_err().to_string().contains("has labels of 65537 bytes"));
     }
 }

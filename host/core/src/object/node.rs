@@ -6,11 +6,11 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
-use self::wire::{MetadataJson, NodeJson, SpecJson, StatusJson, other_names, statuses};
+use self::wire::{NodeJson, SpecJson, StatusJson, other_names, statuses};
 use super::{
-    ALLOCATION, Entries, ObjectError, Quantities, at_pointer,
+    Entries, ObjectError, Quantities, at_pointer,
     image::{ImageName, Images, LazyImages},
-    parse, sizes, steady,
+    parse, steady,
     taint::Taint,
 };
 use crate::stamp::stamp;
@@ -38,8 +38,6 @@ pub struct Node {
     is_steady: bool,
     /// No two records that differ have one.
     stamp: u64,
-    /// Fixed when it is read: it is asked for with every request.
-    heap_bytes: usize,
 }
 
 // === impl Node ===
@@ -48,24 +46,16 @@ impl Node {
     /// Reads the JSON of one Node.
     ///
     /// # Errors
-    /// If it is not JSON, has no name, a field that policies read has another type, or a text in its metadata is longer
-    /// than Kubernetes allows.
+    /// If it is not JSON, has no name, or a field that policies read has another type.
     pub fn from_json(json: Bytes) -> Result<Self, ObjectError> {
         let wire: NodeJson<'_> = parse("Node", &json)?;
         if wire.metadata.name.is_empty() {
             return Err(ObjectError::new("Node", "has no metadata.name"));
         }
-        let MetadataJson { name, labels, annotations } = &wire.metadata;
-        sizes::check("Node", name, "", labels, annotations)?;
         let SpecJson { taints, unschedulable } = wire.spec.unwrap_or_default();
         let StatusJson { allocatable, capacity, conditions, addresses } = wire.status.unwrap_or_default();
         let addresses = other_names(addresses.unwrap_or_default(), &wire.metadata.name);
         let (taints, conditions) = (taints.unwrap_or_default(), statuses(conditions.unwrap_or_default()));
-        // The object's text may come to stand here twice: as it came, and without the fields that a heartbeat changes.
-        let of_entries = labels.heap_bytes() + annotations.heap_bytes() + conditions.heap_bytes();
-        let of_fields = of_entries + allocatable.heap_bytes() + capacity.heap_bytes();
-        let of_addresses: usize = addresses.iter().map(|own| own.len() + size_of::<Box<str>>() + ALLOCATION).sum();
-        let heap_bytes = 2 * json.len() + of_fields + of_addresses + taints.iter().map(Taint::bytes).sum::<usize>();
         Ok(Self {
             name: Arc::from(wire.metadata.name.as_ref()),
             labels: wire.metadata.labels,
@@ -77,7 +67,6 @@ impl Node {
             unschedulable: unschedulable.unwrap_or(false),
             addresses,
             json,
-            heap_bytes,
             images: LazyImages::unread(),
             steady: OnceLock::new(),
             is_steady: false,
@@ -157,9 +146,9 @@ impl Node {
         &self.json
     }
 
-    /// About how many bytes it takes beside the record itself, once all of it has been asked for.
-    pub(crate) const fn heap_bytes(&self) -> usize {
-        self.heap_bytes
+    /// About how many bytes it takes: its text may stand here twice, and its fields are shorter than the text.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        3 * self.json.len()
     }
 
     /// Tells this record from every other that differs from it.

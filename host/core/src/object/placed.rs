@@ -1,19 +1,13 @@
-//! Limits of the labels and annotations that are kept of a placed pod.
+//! The limit of the annotations that are kept of a placed pod.
 //!
-//! The API server allows annotations of 256 KiB, and labels as large as etcd takes them. Times the pods of a cluster
-//! that is more than any gateway has. The values of large annotations are not kept, only their keys: a policy that
+//! The API server allows annotations of 256 KiB. Times the pods of a cluster that is more than any gateway has. The values of large annotations are not kept, only their keys: a policy that
 //! asks for one gets an error, never the answer that the pod has no such annotation.
 
-use super::{Entries, ObjectError, Owner};
+use super::Entries;
 
 /// The most bytes of annotations that are kept of a placed pod, keys and values together. Beyond, the largest values
 /// are left out.
 pub const MAX_KEPT_ANNOTATION_BYTES: usize = 16 << 10;
-
-/// The most bytes of labels of a placed pod, of its owner and of its priority class; and of the kept annotations, if
-/// their keys alone take more than [`MAX_KEPT_ANNOTATION_BYTES`]. A pod with more cannot be read. These are 170 labels
-/// of the largest size.
-pub const MAX_KEPT_BYTES: usize = 64 << 10;
 
 /// Stands for a value that is not kept; no pod has it, see [`kept_annotations`].
 pub(crate) const NOT_KEPT: &str = "\u{10ffff}<not kept>";
@@ -47,30 +41,6 @@ pub(super) fn kept_annotations(entries: Entries) -> Entries {
         *value = NOT_KEPT;
     }
     kept.into_iter().collect()
-}
-
-/// Whether labels and annotations can be kept at all.
-pub(super) fn check(labels: &Entries, annotations: &Entries) -> Result<(), ObjectError> {
-    for (what, bytes) in [("labels", labels.bytes()), ("annotation keys", annotations.bytes())] {
-        if bytes > MAX_KEPT_BYTES {
-            let detail = format!("has {what} of {bytes} bytes; at most {MAX_KEPT_BYTES} are kept of a placed pod");
-            return Err(ObjectError::new("Pod", detail));
-        }
-    }
-    Ok(())
-}
-
-/// Whether the texts that are kept beside them can be: the API server bounds neither the name of an owner nor its kind.
-pub(super) fn check_owner(owner: Option<&Owner>, priority_class: Option<&str>) -> Result<(), ObjectError> {
-    let sizes =
-        [("an owner", owner.map_or(0, Owner::text_bytes)), ("a priority class", priority_class.map_or(0, str::len))];
-    match sizes.into_iter().find(|(_, bytes)| *bytes > MAX_KEPT_BYTES) {
-        Some((what, bytes)) => {
-            let detail = format!("has {what} of {bytes} bytes; at most {MAX_KEPT_BYTES} are kept of a placed pod");
-            Err(ObjectError::new("Pod", detail))
-        }
-        None => Ok(()),
-    }
 }
 
 #[cfg(test)]
@@ -112,19 +82,6 @@ mod tests {
             Pod::placed_from_json(json("{}").as_bytes()).unwrap().placed_on("n1", &annotations, &BTreeMap::new());
         assert_eq!(read, bound);
         assert_eq!((read.annotations().get("big"), read.annotations().get("small")), (Some(NOT_KEPT), Some("1")));
-    }
-
-    #[test]
-    fn a_pod_with_more_labels_or_keys_than_can_be_kept_cannot_be_read() {
-        let pod = |field: &str, count: usize| {
-            let entries: BTreeMap<String, &str> = (0..count).map(|at| (format!("{at:0>60}"), "")).collect();
-            let json = serde_json::json!({"metadata": {"name": "p", field: entries}});
-            Pod::placed_from_json(json.to_string().as_bytes()).map(drop).map_err(|error| error.to_string())
-        };
-        let fits = MAX_KEPT_BYTES / 60;
-        assert_eq!((pod("labels", fits), pod("annotations", fits)), (Ok(()), Ok(())));
-        assert!(pod("labels", fits + 1).unwrap_err().contains("labels of 65580 bytes"));
-        assert!(pod("annotations", fits + 1).unwrap_err().contains("annotation keys of 65580 bytes"));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 use bytes::Bytes;
 
 use self::wire::{PodJson, seconds};
-use super::{Entries, ObjectError, Owner, Quantities, at_pointer, parse, placed, sizes};
+use super::{Entries, ObjectError, Owner, Quantities, at_pointer, parse, placed};
 
 /// Annotations or labels by key.
 type Texts = BTreeMap<Box<str>, Box<str>>;
@@ -63,14 +63,12 @@ impl Pod {
     /// Reads the JSON of the pod being scheduled; it answers every read.
     ///
     /// # Errors
-    /// If it is not JSON, a field that policies read has another type, or a text in its metadata is longer than
-    /// Kubernetes allows.
+    /// If it is not JSON, or a field that policies read has another type.
     pub fn from_json(json: Bytes) -> Result<Self, ObjectError> {
         let wire: PodJson<'_> = parse("Pod", &json)?;
         let (images, named) = (wire.spec.images(), wire.spec.named_resources());
         let scheduler_name = wire.spec.scheduler_name.as_deref().filter(|name| !name.is_empty()).map(Box::from);
         let pod = Self::from_wire(wire);
-        sizes::check("Pod", &pod.name, &pod.namespace, &pod.labels, &pod.annotations)?;
         Ok(Self { whole: Some(Arc::new(Whole { json, images, named, scheduler_name })), ..pod })
     }
 
@@ -78,14 +76,11 @@ impl Pod {
     /// more than [`MAX_KEPT_ANNOTATION_BYTES`](super::MAX_KEPT_ANNOTATION_BYTES) only the smaller values.
     ///
     /// # Errors
-    /// As for [`Pod::from_json`], with larger limits: if its labels or keys are too large to be kept.
+    /// As for [`Pod::from_json`].
     pub fn placed_from_json(json: &[u8]) -> Result<Self, ObjectError> {
         let mut wire: PodJson<'_> = parse("Pod", json)?;
         wire.metadata.annotations = placed::kept_annotations(wire.metadata.annotations);
-        placed::check(&wire.metadata.labels, &wire.metadata.annotations)?;
-        let pod = Self::from_wire(wire);
-        placed::check_owner(pod.controller(), pod.priority_class())?;
-        Ok(pod)
+        Ok(Self::from_wire(wire))
     }
 
     /// The same pod as one that is placed on a node, with more annotations and labels.
@@ -213,7 +208,7 @@ impl Pod {
             annotations: Arc::new(wire.metadata.annotations),
             priority: wire.spec.priority.unwrap_or(0),
             priority_class: wire.spec.priority_class_name.as_deref().filter(|name| !name.is_empty()).map(Into::into),
-            controller: Owner::controller(wire.metadata.owner_references.as_deref().unwrap_or_default()).map(Arc::new),
+            controller: Owner::controller(wire.metadata.owner_references.unwrap_or_default()).map(Arc::new),
             created: wire.metadata.creation_timestamp.and_then(|text| seconds(&text)).map_or(0, |at| at.max(0)),
             requests: Arc::new(wire.spec.effective_requests()),
             node: wire.spec.node_name.filter(|name| !name.is_empty()).map(|name| name.as_ref().into()),
@@ -351,17 +346,6 @@ mod tests {
             let pod = Pod::placed_from_json(json.as_bytes()).unwrap();
             assert_eq!((pod.controller(), pod.priority_class(), pod.phase()), (None, None, None));
         }
-    }
-
-    #[test]
-    fn a_placed_pod_whose_owner_is_too_large_to_be_kept_cannot_be_read() {
-        let pod = |size: usize| {
-            let owner = serde_json::json!({"kind": "Job", "name": "n".repeat(size), "controller": true});
-            let json = serde_json::json!({"metadata": {"name": "p", "ownerReferences": [owner]}});
-            Pod::placed_from_json(json.to_string().as_bytes()).map(drop).map_err(|error| error.to_string())
-        };
-        assert_eq!(pod(placed::MAX_KEPT_BYTES - 3), Ok(()));
-        assert!(pod(placed::MAX_KEPT_BYTES).unwrap_err().contains("an owner of 65539 bytes"));
     }
 
     #[test]

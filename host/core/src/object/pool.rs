@@ -1,40 +1,29 @@
 //! Keeps once the parts that placed pods have in common.
 
-use std::{
-    hash::{BuildHasher, Hash},
-    sync::Arc,
-};
+use std::{hash::Hash, sync::Arc};
 
 use hashbrown::HashSet;
 
-use super::{ALLOCATION, Entries, Owner, Pod, Quantities};
+use super::{Entries, Owner, Pod, Quantities};
 
 /// Texts and maps by their contents: the pods of one deployment share labels, annotations and requests.
 ///
-/// Parts that no pod has any more are dropped by pruning. It comes once as many bytes were added as the last one left,
-/// and at least 256 KiB, so its cost per pod is constant.
+/// Parts that no pod has any more are dropped by pruning, once there are twice as many parts as the last pruning left: so
+/// its cost per pod is constant.
 #[derive(Debug, Default)]
 pub struct Pool {
     texts: Set<str>,
     entries: Set<Entries>,
     quantities: Set<Quantities>,
     owners: Set<Owner>,
-    /// Bytes of the parts that the last pruning left.
-    used_bytes: usize,
-    /// Bytes of the parts that were added since.
-    added_bytes: usize,
+    /// The number of parts that the last pruning left.
+    used: usize,
 }
 
 type Set<T> = HashSet<Arc<T>, foldhash::fast::RandomState>;
 
-/// Pruning looks at every part, so it waits for at least this many bytes of new ones.
-const MIN_ADDED_BYTES: usize = 256 << 10;
-
-/// A part that pods can share.
-trait Part: Hash + Eq {
-    /// Bytes of the part itself, and of what it owns.
-    fn bytes(&self) -> usize;
-}
+/// Pruning looks at every part, so it waits for at least this many new ones.
+const MIN_ADDED: usize = 1024;
 
 // === impl Pool ===
 
@@ -42,18 +31,16 @@ impl Pool {
     /// The same pod with parts that other pods of the pool may have too.
     #[must_use]
     pub fn share(&mut self, mut pod: Pod) -> Pod {
-        let mut added = share(&mut self.texts, &mut pod.namespace);
-        for text in pod.node.iter_mut().chain(&mut pod.priority_class) {
-            added += share(&mut self.texts, text);
+        for text in pod.node.iter_mut().chain(&mut pod.priority_class).chain([&mut pod.namespace]) {
+            share(&mut self.texts, text);
         }
         if let Some(owner) = &mut pod.controller {
-            added += share(&mut self.owners, owner);
+            share(&mut self.owners, owner);
         }
-        added += share(&mut self.entries, &mut pod.labels);
-        added += share(&mut self.entries, &mut pod.annotations);
-        added += share(&mut self.quantities, &mut pod.requests);
-        self.added_bytes += added;
-        if self.added_bytes > self.used_bytes.max(MIN_ADDED_BYTES) {
+        share(&mut self.entries, &mut pod.labels);
+        share(&mut self.entries, &mut pod.annotations);
+        share(&mut self.quantities, &mut pod.requests);
+        if self.len() > self.used + self.used.max(MIN_ADDED) {
             self.prune();
         }
         pod
@@ -61,9 +48,11 @@ impl Pool {
 
     /// Drops the parts that no pod has any more.
     pub fn prune(&mut self) {
-        self.used_bytes =
-            prune(&mut self.texts) + prune(&mut self.entries) + prune(&mut self.quantities) + prune(&mut self.owners);
-        self.added_bytes = 0;
+        prune(&mut self.texts);
+        prune(&mut self.entries);
+        prune(&mut self.quantities);
+        prune(&mut self.owners);
+        self.used = self.len();
     }
 
     /// The number of parts.
@@ -77,48 +66,15 @@ impl Pool {
     }
 }
 
-/// Replaces a part by an equal one of the set, or adds it; returns the bytes that were added.
-fn share<T: ?Sized + Part, S: BuildHasher>(set: &mut HashSet<Arc<T>, S>, own: &mut Arc<T>) -> usize {
-    let before = set.len();
-    let shared = set.get_or_insert_with(own, Arc::clone);
-    *own = Arc::clone(shared);
-    if set.len() == before { 0 } else { bytes_in_set(own) }
+/// Replaces a part by an equal one of the set, or adds it.
+fn share<T: ?Sized + Hash + Eq>(set: &mut Set<T>, own: &mut Arc<T>) {
+    *own = Arc::clone(set.get_or_insert_with(own, Arc::clone));
 }
 
-/// Drops the parts that only the set has; returns the bytes of the others.
-fn prune<T: ?Sized + Part, S: BuildHasher>(set: &mut HashSet<Arc<T>, S>) -> usize {
+fn prune<T: ?Sized + Hash + Eq>(set: &mut Set<T>) {
     set.retain(|part| Arc::strong_count(part) > 1);
     // Room for as many again, so that a growing set is not rehashed by each pruning.
     set.shrink_to(2 * set.len());
-    set.iter().map(bytes_in_set).sum()
-}
-
-fn bytes_in_set<T: ?Sized + Part>(part: &Arc<T>) -> usize {
-    ALLOCATION + size_of::<Arc<T>>() + part.bytes()
-}
-
-impl Part for str {
-    fn bytes(&self) -> usize {
-        self.len()
-    }
-}
-
-impl Part for Entries {
-    fn bytes(&self) -> usize {
-        size_of::<Self>() + self.heap_bytes()
-    }
-}
-
-impl Part for Quantities {
-    fn bytes(&self) -> usize {
-        size_of::<Self>() + self.heap_bytes()
-    }
-}
-
-impl Part for Owner {
-    fn bytes(&self) -> usize {
-        size_of::<Self>() + self.text_bytes()
-    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use serde::{
     de::{Error, MapAccess, Visitor},
 };
 
-use super::{ALLOCATION, entries::Text};
+use super::entries::Text;
 use crate::parse_quantity;
 
 /// Amounts by resource name: cpu in millicores, all else in base units.
@@ -27,13 +27,6 @@ const COMMON: [&str; 6] = ["cpu", "memory", "ephemeral-storage", "pods", "hugepa
 // === impl Quantities ===
 
 impl Quantities {
-    /// The bytes of the list and of the names that are its own.
-    pub(crate) fn heap_bytes(&self) -> usize {
-        let own = |name: &Cow<'_, str>| if let Cow::Owned(name) = name { name.len() + ALLOCATION } else { 0 };
-        self.0.capacity() * size_of::<(Cow<'static, str>, i64)>()
-            + self.0.iter().map(|(name, _)| own(name)).sum::<usize>()
-    }
-
     /// The amount of a resource; 0 if there is none.
     pub fn get(&self, name: &str) -> i64 {
         self.position(name).map_or(0, |at| self.0[at].1)

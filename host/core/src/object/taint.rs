@@ -2,8 +2,6 @@
 
 use serde::Deserialize;
 
-use super::ALLOCATION;
-
 /// A taint of a node.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Taint {
@@ -14,13 +12,4 @@ pub struct Taint {
     pub value: Box<str>,
     /// `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
     pub effect: Box<str>,
-}
-
-// === impl Taint ===
-
-impl Taint {
-    /// About how many bytes it takes.
-    pub(super) fn bytes(&self) -> usize {
-        size_of::<Self>() + self.key.len() + self.value.len() + self.effect.len() + 3 * ALLOCATION
-    }
 }

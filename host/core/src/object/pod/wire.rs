@@ -4,7 +4,7 @@ use std::{borrow::Cow, collections::HashSet};
 
 use serde::Deserialize;
 
-use super::super::{Entries, Quantities, Sums, image, owner::OwnerJson};
+use super::super::{Entries, Owner, Quantities, Sums, image};
 
 /// An RFC 3339 time in Unix seconds.
 pub(super) fn seconds(timestamp: &str) -> Option<i64> {
@@ -34,8 +34,7 @@ pub(super) struct MetadataJson<'a> {
     pub(super) annotations: Entries,
     #[serde(borrow)]
     pub(super) creation_timestamp: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    pub(super) owner_references: Option<Vec<OwnerJson<'a>>>,
+    pub(super) owner_references: Option<Vec<Owner>>,
 }
 
 #[derive(Deserialize, Default)]
