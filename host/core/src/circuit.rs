@@ -3,7 +3,7 @@
 use std::{
     hash::{BuildHasher, RandomState},
     sync::{
-        Arc, LazyLock,
+        LazyLock,
         atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
@@ -11,7 +11,7 @@ use std::{
 
 use parking_lot::Mutex;
 
-use crate::{FailedCall, Fault, Pod, Verb, Verbs, View};
+use crate::{Fault, Pod, Verb, Verbs};
 
 /// Faults in a row that open the circuit of a verb, if they are about two pods or more.
 pub const FAULTS_TO_OPEN: u32 = 5;
@@ -26,8 +26,6 @@ pub const OPEN_TIME: Duration = Duration::from_secs(10);
 #[derive(Debug, Default)]
 pub struct Circuit {
     verbs: [VerbCircuit; Verb::ALL.len()],
-    /// Whether failed calls are kept until the first call of the verb without a fault.
-    is_on_probation: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -48,8 +46,6 @@ struct Faults {
     has_other_pods: bool,
     last: Option<Fault>,
     open_until: Option<Instant>,
-    /// The last failed call, while the version is on probation.
-    failed: Option<FailedCall>,
 }
 
 // === impl Circuit ===
@@ -114,38 +110,6 @@ impl Circuit {
 
     fn of(&self, verb: Verb) -> &VerbCircuit {
         &self.verbs[verb as usize]
-    }
-}
-
-impl Circuit {
-    /// From now on the last failed call of each verb is kept, until one has ended without a fault.
-    pub fn begin_probation(&self) {
-        self.is_on_probation.store(true, Ordering::Relaxed);
-    }
-
-    /// Nothing is kept any more.
-    pub fn end_probation(&self) {
-        self.is_on_probation.store(false, Ordering::Relaxed);
-        self.verbs.iter().for_each(|of_verb| of_verb.faults.lock().failed = None);
-    }
-
-    /// The last failed call of a verb, once five consecutive calls of it have failed before any ended without a fault.
-    pub fn take_failed(&self) -> Option<FailedCall> {
-        self.only_failed().iter().find_map(|verb| {
-            let mut faults = self.of(verb).faults.lock();
-            let is_of_one_pod = !faults.has_other_pods;
-            if faults.count < FAULTS_TO_OPEN {
-                return None;
-            }
-            faults.failed.take().map(|call| call.of_one_pod(is_of_one_pod))
-        })
-    }
-
-    /// Keeps a call that failed, if that is of interest.
-    pub(crate) fn keep_failed(&self, verb: Verb, view: &Arc<View>, fault: &Fault) {
-        if self.is_on_probation.load(Ordering::Relaxed) && !self.has_answered(verb) {
-            self.of(verb).faults.lock().failed = Some(FailedCall::new(verb, view, fault));
-        }
     }
 }
 

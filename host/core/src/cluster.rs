@@ -14,7 +14,7 @@ use crate::{
     cache::Columns,
     node_order::NodeOrder,
     placed_order,
-    tally::{Changes, Shape, Tallies},
+    tally::{Changes, Population, Shape, Tallies},
 };
 
 /// Nodes by slot, and slots by name.
@@ -208,13 +208,13 @@ impl Cluster {
     pub(crate) fn follow(&self, before: &Self) {
         let changed = || changed((&before.slots, before.facts()), (&self.slots, self.facts()));
         self.columns.inherit_from(&before.columns, changed);
-        self.tallies.follow(&before.tallies, [before, self]);
+        self.tallies.follow(&before.tallies, [before.population(), self.population()]);
     }
 
     /// The number of the pods that a selector matches, or the sum of their requests of a resource; none without a view of
     /// pods.
     pub(crate) fn total(&self, selector: &Selector<&str>, requested: Option<&str>) -> Option<i128> {
-        self.has_pods().then(|| self.tallies.total(selector, requested, self))
+        self.has_pods().then(|| self.tallies.total(selector, requested, self.population()))
     }
 
     /// Whether a total has to be worked out from all pods first.
@@ -229,12 +229,17 @@ impl Cluster {
 
     /// The values of a label of nodes, with how many nodes have each.
     pub(crate) fn label_values(&self, key: &str) -> Arc<LabelValues> {
-        self.tallies.label_values(key, self)
+        self.tallies.label_values(key, &self.slots)
     }
 
     /// Whether both snapshots have the same pods on the same nodes, and the same labels of nodes.
     pub(crate) fn has_pods_of(&self, other: &Self) -> bool {
-        Changes::between(self, other).is_empty()
+        Changes::between(self.population(), other.population()).is_empty()
+    }
+
+    /// All nodes and pods.
+    pub(crate) fn population(&self) -> Population<'_> {
+        Population { slots: &self.slots, unlisted: &self.unlisted }
     }
 
     pub(crate) fn tallies(&self) -> &Tallies {

@@ -25,7 +25,6 @@ mod cluster;
 mod config;
 mod decide;
 mod facts;
-mod failed_call;
 mod fault;
 mod gateway;
 mod key_locks;
@@ -79,7 +78,6 @@ pub use facts::{
     MAX_FACT_TEXT_BYTES, MAX_FACTS, MAX_SOURCE_BYTES, MAX_TOTAL_FACT_BYTES, MAX_TOTAL_FACTS, SidecarFacts,
     check_source_name,
 };
-pub use failed_call::FailedCall;
 pub use fault::{Fault, FaultKind};
 pub use gateway::{Announcement, Gateway, PostReplyWork};
 pub use loader::{LoadError, Loader, Module};

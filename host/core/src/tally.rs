@@ -20,14 +20,14 @@ use plimsoll_decision_cache::Fingerprint;
 
 use self::changes::all_pods;
 pub(crate) use self::{
-    changes::Changes,
-    shape::{MAX_KEY_BYTES, MAX_SHAPES, Shape},
+    changes::{Changes, Population},
+    shape::{MAX_KEY_BYTES, MAX_SHAPES, NotAdmitted, Shape},
 };
 pub use self::{
     label_values::{LabelValues, MAX_LABEL_VALUES},
     shape::ShapeLimit,
 };
-use crate::{Cluster, Selector};
+use crate::{Selector, Slots};
 
 /// Maximum tables. Each costs about 60 ns for each pod that comes or goes.
 const MAX_TABLES: usize = 256;
@@ -74,10 +74,10 @@ struct Groups {
 
 impl Tallies {
     /// The number of the pods that a selector matches, or the sum of their requests of a resource.
-    pub(crate) fn total(&self, selector: &Selector<&str>, requested: Option<&str>, cluster: &Cluster) -> i128 {
+    pub(crate) fn total(&self, selector: &Selector<&str>, requested: Option<&str>, population: Population<'_>) -> i128 {
         let table = self.table(&Shape::of(selector, requested));
         table.used.store(self.age.load(Ordering::Relaxed), Ordering::Relaxed);
-        let groups = table.groups(cluster);
+        let groups = table.groups(population);
         let not_kept = shape::group_of_not_kept(selector).map_or(0, |group| groups.get(group));
         groups.get(shape::group_of(selector)) + not_kept
     }
@@ -93,7 +93,7 @@ impl Tallies {
     }
 
     /// The values of a label of nodes.
-    pub(crate) fn label_values(&self, key: &str, cluster: &Cluster) -> Arc<LabelValues> {
+    pub(crate) fn label_values(&self, key: &str, slots: &Slots) -> Arc<LabelValues> {
         if let Some(known) = self.label_values.read().get(key) {
             return Arc::clone(known);
         }
@@ -102,12 +102,12 @@ impl Tallies {
         if all.len() >= MAX_TABLES {
             all.clear();
         }
-        let make = || Arc::new(LabelValues::of(cluster.slots(), key));
+        let make = || Arc::new(LabelValues::of(slots, key));
         Arc::clone(all.entry(key.into()).or_insert_with(make))
     }
 
     /// Takes over the tables of the snapshot before this one.
-    pub(crate) fn follow(&self, earlier: &Self, [before, after]: [&Cluster; 2]) {
+    pub(crate) fn follow(&self, earlier: &Self, [before, after]: [Population<'_>; 2]) {
         self.age.store(earlier.age.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         let (mut tables, mut label_values) = (earlier.tables.read().clone(), earlier.label_values.read().clone());
         if tables.is_empty() && label_values.is_empty() {
@@ -153,10 +153,10 @@ impl Table {
     }
 
     /// The totals of a snapshot's pods; several readers wait for one walk.
-    fn groups(&self, cluster: &Cluster) -> &Groups {
+    fn groups(&self, population: Population<'_>) -> &Groups {
         self.groups.get_or_init(|| {
             let mut groups = Groups::default();
-            let all = all_pods(cluster).filter_map(|(pod, node)| self.shape.of_pod(pod, node));
+            let all = all_pods(population).filter_map(|(pod, node)| self.shape.of_pod(pod, node));
             all.for_each(|(group, amount)| groups.add(group, amount));
             groups
         })
@@ -164,7 +164,7 @@ impl Table {
 
     /// Becomes the table after some pods came and went. If the table is being made, it is waited for: so a table is made
     /// once, however fast snapshots follow one another.
-    fn follow(self: &mut Arc<Self>, before: &Cluster, changes: &Changes<'_>) {
+    fn follow(self: &mut Arc<Self>, before: Population<'_>, changes: &Changes<'_>) {
         let counted = changes.pods.iter().filter_map(|(pod, node, sign)| {
             let (group, amount) = self.shape.of_pod(pod, *node)?;
             Some((group, amount * sign))

@@ -13,8 +13,8 @@ use std::{
 use bytes::Bytes;
 
 use crate::{
-    Ask, CallClass, Candidate, Cluster, FactAccess, FailedCall, Fault, FaultKind, Limits, Member, Node, Pod, Policy,
-    Read, Verb, View, answer::check, cache::Recording,
+    Ask, CallClass, Candidate, Cluster, FactAccess, Fault, FaultKind, Limits, Node, Pod, Policy, Read, Verb, View,
+    answer::check, cache::Recording,
 };
 
 const POD: &str = r#"{"metadata": {"name": "trial", "namespace": "default", "uid": "00000000-0000-4000-8000-000000000001",
@@ -67,39 +67,6 @@ pub struct TrialFault {
     pub is_certain: bool,
     /// The call ran out of time, and had less than the policy's timeout.
     pub is_cut_short: bool,
-}
-
-// === impl FailedCall ===
-
-impl FailedCall {
-    /// Puts the same call to another version, which may take this long at most.
-    ///
-    /// # Errors
-    /// The fault of that call, or that the version does not have the verb.
-    pub fn put_to(&self, member: &Member, longest: Duration) -> Result<(), Fault> {
-        if !member.policy.verbs().has(self.verb()) {
-            return Err(Fault::new(FaultKind::Host, "a verb was asked that the policy does not export"));
-        }
-        let view = member.view_of(View::clone(self.view()).unrecorded(), self.verb());
-        let limits = Limits::until(Instant::now() + member.config.timeout.min(longest), member.config.memory);
-        let ask = Ask::new(Arc::clone(&member.id), Arc::new(view), limits);
-        put(member.policy.as_ref(), self.verb(), &Ask { class: CallClass::Background, ..ask })
-    }
-
-    /// Whether a version fails this verb about the sample pod and node, too, within this time: nobody who sends
-    /// pods can influence that.
-    pub fn sample_fails(&self, member: &Member, longest: Duration) -> bool {
-        let trial = TrialCall {
-            policy: Arc::clone(&member.id),
-            settings: Arc::clone(&member.settings),
-            fact_access: Arc::clone(&member.fact_access),
-            timeout: member.config.timeout.min(longest),
-            longest,
-            memory: member.config.memory,
-            counts: member.config.counts,
-        };
-        trial.try_verb(member.policy.as_ref(), self.verb()).is_some()
-    }
 }
 
 // === impl TrialCall ===

@@ -184,14 +184,9 @@ impl Caller {
         let origin = Origin { request, version: member.version, mode, verb: Some(verb) };
         let question =
             Ask { policy: Arc::clone(&member.id), view, limits, class: self.class, origin, after_validate: false };
-        let result = self
-            .blocking
+        self.blocking
             .run(|| catch_unwind(AssertUnwindSafe(|| ask_guest(&question))))
-            .unwrap_or_else(|panic| Err(Fault::new(FaultKind::Host, panic_text(panic.as_ref()))));
-        if let Err(fault) = &result {
-            member.circuit.keep_failed(verb, &question.view, fault);
-        }
-        result
+            .unwrap_or_else(|panic| Err(Fault::new(FaultKind::Host, panic_text(panic.as_ref()))))
     }
 }
 

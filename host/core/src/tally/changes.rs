@@ -2,7 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::{Cluster, Node, Placed, Pod, UnlistedNode};
+use crate::{Node, Placed, Pod, Slots, Unlisted, UnlistedNode};
+
+/// The nodes and pods of a snapshot.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Population<'c> {
+    pub(crate) slots: &'c Slots,
+    pub(crate) unlisted: &'c Unlisted,
+}
 
 /// The pods and nodes that came (1) or went (-1).
 #[derive(Debug, Default)]
@@ -20,17 +27,17 @@ impl<'c> Changes<'c> {
     /// The difference: taken from `before` and added to it, it makes `after`.
     ///
     /// It is right for any two snapshots, and quick if they share most of their records.
-    pub(crate) fn between(before: &'c Cluster, after: &'c Cluster) -> Self {
+    pub(crate) fn between(before: Population<'c>, after: Population<'c>) -> Self {
         let mut changes = Self::default();
-        for at in after.slots().differing(before.slots()) {
-            let [old, new] = [before, after].map(|cluster| on_slot(cluster, at));
+        for at in after.slots.differing(before.slots) {
+            let [old, new] = [before, after].map(|population| on_slot(population.slots, at));
             if !are_alike(old.1, new.1) {
                 changes.nodes.extend(old.1.map(|node| (node, -1)));
                 changes.nodes.extend(new.1.map(|node| (node, 1)));
             }
             changes.add_pods(old, new);
         }
-        let (old, new) = (before.unlisted(), after.unlisted());
+        let (old, new) = (before.unlisted, after.unlisted);
         if !Arc::ptr_eq(old, new) {
             let came = new.keys().filter(|name| !old.contains_key(*name));
             for name in old.keys().chain(came) {
@@ -56,9 +63,9 @@ impl<'c> Changes<'c> {
 }
 
 /// Every pod of a snapshot, with its node where that is known.
-pub(super) fn all_pods(cluster: &Cluster) -> impl Iterator<Item = (&Pod, Option<&Node>)> {
-    let listed = (0..cluster.slots().len()).map(|at| on_slot(cluster, at));
-    let unlisted = cluster.unlisted().values().map(|node| on_unlisted(Some(node)));
+pub(super) fn all_pods<'c>(all: Population<'c>) -> impl Iterator<Item = (&'c Pod, Option<&'c Node>)> {
+    let listed = (0..all.slots.len()).map(move |at| on_slot(all.slots, at));
+    let unlisted = all.unlisted.values().map(|node| on_unlisted(Some(node)));
     listed.chain(unlisted).flat_map(|(pods, node)| pods.iter().map(move |pod| (pod.as_ref(), node)))
 }
 
@@ -71,8 +78,8 @@ fn are_alike(old: Option<&Node>, new: Option<&Node>) -> bool {
     }
 }
 
-fn on_slot(cluster: &Cluster, at: usize) -> OnNode<'_> {
-    let slot = cluster.slots().get(at);
+fn on_slot(slots: &Slots, at: usize) -> OnNode<'_> {
+    let slot = slots.get(at);
     slot.map_or((&[], None), |slot| (slot.placed.as_deref().map_or(&[], Placed::pods), Some(&slot.node)))
 }
 

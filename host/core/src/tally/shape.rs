@@ -6,7 +6,7 @@ use hashbrown::HashSet;
 use parking_lot::RwLock;
 use plimsoll_decision_cache::Fingerprint;
 
-use crate::{Entries, Node, Pod, ReadError, Selector, object::NOT_KEPT};
+use crate::{Entries, Node, Pod, Selector, object::NOT_KEPT};
 
 /// Maximum shapes of one policy. One that takes its keys from data would otherwise have a walk over all pods made again
 /// and again, and displace the tables of other policies.
@@ -23,6 +23,15 @@ pub(crate) struct Shape<T> {
     annotation: Option<T>,
     node_label: Option<T>,
     requested: Option<T>,
+}
+
+/// Why a policy may not name keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotAdmitted {
+    /// It has named [`MAX_SHAPES`] others.
+    TooMany,
+    /// A key has this many bytes.
+    LongKey(usize),
 }
 
 /// The shapes that one version of a policy has named.
@@ -89,25 +98,25 @@ impl ShapeLimit {
     ///
     /// # Errors
     /// If it has named the maximum of others, or a key is longer than any that an object can have.
-    pub(crate) fn admit(&self, shape: &Shape<&str>) -> Result<(), ReadError> {
+    pub(crate) fn admit(&self, shape: &Shape<&str>) -> Result<(), NotAdmitted> {
         self.admit_keys(shape.fingerprint(), shape.longest_key())
     }
 
     /// The same for the key of a label whose nodes are counted.
-    pub(crate) fn admit_node_label(&self, key: &str) -> Result<(), ReadError> {
+    pub(crate) fn admit_node_label(&self, key: &str) -> Result<(), NotAdmitted> {
         self.admit_keys(Fingerprint::of(key), key.len())
     }
 
-    fn admit_keys(&self, keys: Fingerprint, longest: usize) -> Result<(), ReadError> {
+    fn admit_keys(&self, keys: Fingerprint, longest: usize) -> Result<(), NotAdmitted> {
         if self.named.read().contains(&keys) {
             return Ok(());
         }
         if longest > MAX_KEY_BYTES {
-            return Err(ReadError::LongKey(longest));
+            return Err(NotAdmitted::LongKey(longest));
         }
         let mut named = self.named.write();
         if named.len() >= MAX_SHAPES && !named.contains(&keys) {
-            return Err(ReadError::TooManyShapes);
+            return Err(NotAdmitted::TooMany);
         }
         named.insert(keys);
         Ok(())
@@ -149,7 +158,7 @@ fn value<'v>(key: Option<&str>, entries: impl FnOnce() -> Option<&'v Entries>) -
 mod tests {
     use super::*;
 
-    fn admit(limit: &ShapeLimit, key: &str, value: &str) -> Result<(), ReadError> {
+    fn admit(limit: &ShapeLimit, key: &str, value: &str) -> Result<(), NotAdmitted> {
         limit.admit(&Shape::of(&Selector { label: Some((key, value)), ..Selector::all() }, None))
     }
 
@@ -162,8 +171,8 @@ mod tests {
             }
         }
         assert_eq!(limit.admit_node_label("zone"), Ok(()));
-        assert_eq!(admit(&limit, "one more", "a"), Err(ReadError::TooManyShapes));
-        assert_eq!(limit.admit_node_label("one more"), Err(ReadError::TooManyShapes));
+        assert_eq!(admit(&limit, "one more", "a"), Err(NotAdmitted::TooMany));
+        assert_eq!(limit.admit_node_label("one more"), Err(NotAdmitted::TooMany));
         assert_eq!(admit(&limit, "1", "c"), Ok(()), "keys that it has named stay");
     }
 
@@ -172,6 +181,6 @@ mod tests {
         let limit = ShapeLimit::default();
         let long = "k".repeat(MAX_KEY_BYTES + 1);
         assert_eq!(admit(&limit, &long[1..], &"v".repeat(5000)), Ok(()));
-        assert_eq!(admit(&limit, &long, "v"), Err(ReadError::LongKey(MAX_KEY_BYTES + 1)));
+        assert_eq!(admit(&limit, &long, "v"), Err(NotAdmitted::LongKey(MAX_KEY_BYTES + 1)));
     }
 }

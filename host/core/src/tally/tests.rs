@@ -156,7 +156,7 @@ impl World {
         let Asked { selector, by_cpu } = asked;
         let requested = by_cpu.then_some("cpu");
         let amount = |pod: &Pod| if *by_cpu { i128::from(pod.requests().get("cpu")) } else { 1 };
-        let expected = all_pods(cluster).filter(|(pod, node)| selector.matches(pod, *node));
+        let expected = all_pods(cluster.population()).filter(|(pod, node)| selector.matches(pod, *node));
         let expected: i128 = expected.map(|(pod, _)| amount(pod)).sum();
         assert_eq!(cluster.total(selector, requested), Some(expected), "{asked:?} of {ago} snapshots ago");
     }

@@ -29,13 +29,17 @@ impl View {
     /// Notes the keys by which the policy reads the whole cluster.
     pub(super) fn admit(&self, read: &Read<'_>) -> Result<(), ReadError> {
         let Some(limit) = &self.shapes else { return Ok(()) };
-        match (shape_of(read), read) {
+        let admitted = match (shape_of(read), read) {
             (Some(shape), _) => limit.admit(&shape),
             (None, Read::ClusterNodesWithLabel { key, .. } | Read::ClusterLabelValues(key)) => {
                 limit.admit_node_label(key)
             }
             _ => Ok(()),
-        }
+        };
+        admitted.map_err(|why| match why {
+            NotAdmitted::TooMany => ReadError::TooManyShapes,
+            NotAdmitted::LongKey(bytes) => ReadError::LongKey(bytes),
+        })
     }
 
     /// Whether the answer to a read has to be worked out from all pods or nodes first. Only a call does that: it has a
