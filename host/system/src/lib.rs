@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  wasm (compiled code) ─────┐
-//!  directory (last good) ────┼──> PrivateDir · bounded_file · buffer · cgroup · private_memory · digest · Debouncer · FileStamp · is_own · error_chain
+//!  directory (last good) ────┼──> PrivateDir · bounded_file · buffer · cgroup · digest · Debouncer · FileStamp · is_own · error_chain
 //!  cluster, http, binary ────┘
 //! ```
 //!
@@ -17,12 +17,10 @@ mod error_chain;
 mod file_stamp;
 mod owner;
 mod private_dir;
-mod process_memory;
 
 pub use buffer::buffer;
 pub use debouncer::Debouncer;
 pub use error_chain::error_chain;
 pub use file_stamp::{FileIdentity, FileStamp};
 pub use owner::is_own;
-pub use private_dir::{DirLimit, PrivateDir};
-pub use process_memory::private_memory;
+pub use private_dir::PrivateDir;

@@ -6,7 +6,10 @@ use std::sync::{
 };
 
 use super::View;
-use crate::{Cluster, MAX_LABEL_VALUES, Node, Pod, Read, ReadError, Selector, Slot, Value, tally::{NotAdmitted, Shape}};
+use crate::{
+    Cluster, MAX_LABEL_VALUES, Node, Pod, Read, ReadError, Selector, Slot, Value,
+    tally::{NotAdmitted, Shape},
+};
 
 // === impl View ===
 

@@ -1,77 +1,46 @@
-use std::{collections::BTreeSet, fs};
+use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
 
 use super::*;
 
 fn is_ours(name: &str) -> bool {
-    name.strip_suffix(".ours").is_some()
+    name.ends_with(".ours")
 }
 
-fn mk_directory() -> (tempfile::TempDir, PrivateDir) {
+fn open(path: &Path) -> Result<PrivateDir, String> {
+    PrivateDir::open(path, is_ours)
+}
+
+#[test]
+fn a_directory_that_others_can_write_to_is_refused() {
     let parent = tempfile::tempdir().unwrap();
-    let directory = PrivateDir::open(&parent.path().join("private"), is_ours).unwrap();
-    (parent, directory)
-}
-
-fn write_at(directory: &PrivateDir, name: &str, bytes: usize, age: Duration) {
-    let path = directory.path.join(name);
-    fs::write(&path, vec![0; bytes]).unwrap();
-    File::options().write(true).open(path).unwrap().set_modified(SystemTime::now() - age).unwrap();
-}
-
-#[test]
-fn no_two_writes_share_a_temporary_name() {
-    let names: BTreeSet<String> = (0..1000).map(|_| temporary("a.ours")).collect();
-    assert_eq!(names.len(), 1000);
-    assert!(names.iter().all(|name| name_of_temporary(name) == Some("a.ours")), "{names:?}");
-    let process = std::process::id().to_string();
-    assert!(!names.iter().all(|name| name.contains(&process)));
-}
-
-#[test]
-fn the_oldest_make_room_and_nothing_of_others_is_touched() {
-    let (_parent, directory) = mk_directory();
-    let hours = |count| Duration::from_hours(count);
-    for (name, age) in [("a.ours", 5), ("b.ours", 4), ("c.ours", 3), ("d.ours", 2), ("theirs", 9)] {
-        write_at(&directory, name, 10, hours(age));
+    let path = parent.path().join("a/private");
+    open(&path).unwrap();
+    assert_eq!(path.metadata().unwrap().mode() & 0o777, 0o700);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o770)).unwrap();
+    assert!(open(&path).unwrap_err().starts_with("others can write to it (mode 0770)"));
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
+    let link = parent.path().join("link");
+    symlink(&path, &link).unwrap();
+    assert!(open(&link).unwrap_err().starts_with("it is a link"));
+    if geteuid().is_root() {
+        chown(&path, Some(65_534), None).unwrap();
+        assert!(open(&path).unwrap_err().starts_with("it belongs to user 65534"));
     }
-    let temporary = |name: &str| format!("{name}.0123456789abcdef.tmp");
-    write_at(&directory, &temporary("a.ours"), 10, hours(2));
-    write_at(&directory, &temporary("b.ours"), 10, Duration::ZERO);
-    write_at(&directory, &temporary("probe"), 10, hours(2));
-    write_at(&directory, &temporary("theirs"), 10, hours(2));
-    let limit = DirLimit { files: 10, bytes: 30 };
-    assert!(directory.make_room(limit, 10, "d.ours", |name| name == "a.ours").unwrap());
-    let left: BTreeSet<String> =
-        fs::read_dir(&directory.path).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    let expected = ["a.ours", &temporary("b.ours"), "c.ours", "d.ours", "theirs", &temporary("theirs")];
-    assert_eq!(left, expected.into_iter().map(str::to_owned).collect());
-    assert!(!directory.make_room(limit, 25, "", |_| true).unwrap());
-    assert!(!directory.make_room(DirLimit { files: 3, ..limit }, 0, "", |_| true).unwrap());
-    let mut names = directory.names().unwrap();
-    names.sort();
-    assert_eq!(names, ["a.ours", "c.ours", "d.ours"]);
 }
 
 #[test]
-fn nothing_is_removed_for_a_file_that_does_not_fit() {
-    let (_parent, directory) = mk_directory();
-    write_at(&directory, "mine.ours", 20, Duration::from_hours(1));
-    write_at(&directory, "other.ours", 10, Duration::from_hours(2));
-    let limit = DirLimit { files: 2, bytes: 40 };
-    let make_room = |size| directory.make_room(limit, size, "new.ours", |name| name == "mine.ours").unwrap();
-    assert!(!make_room(21) && !make_room(41));
-    assert_eq!(directory.names().unwrap().len(), 2);
-    assert!(make_room(20));
-    assert_eq!(directory.names().unwrap(), ["mine.ours"]);
-}
-
-#[test]
-fn a_directory_that_is_just_full_stays_so() {
-    let (_parent, directory) = mk_directory();
-    write_at(&directory, "a.ours", 10, Duration::from_hours(2));
-    write_at(&directory, "b.ours", 10, Duration::from_hours(1));
-    directory.trim(DirLimit { files: 2, bytes: 20 }).unwrap();
-    assert_eq!(directory.names().unwrap().len(), 2);
-    directory.trim(DirLimit { files: 2, bytes: 19 }).unwrap();
-    assert_eq!(directory.names().unwrap(), ["b.ours"]);
+fn a_file_is_replaced_as_a_whole_and_files_of_others_are_not_named() {
+    let parent = tempfile::tempdir().unwrap();
+    let path = parent.path().join("private");
+    let directory = open(&path).unwrap();
+    directory.write("a.ours", &[b"1", b"2"]).unwrap();
+    directory.write("a.ours", &[b"3"]).unwrap();
+    fs::write(path.join("theirs"), "").unwrap();
+    assert_eq!(directory.names().unwrap(), ["a.ours"]);
+    assert_eq!(fs::read_dir(&path).unwrap().count(), 2, "nothing is left of a write");
+    assert_eq!(io::read_to_string(directory.open_file("a.ours").unwrap()).unwrap(), "3");
+    symlink(path.join("a.ours"), path.join("link.ours")).unwrap();
+    assert!(directory.open_file("link.ours").is_err());
+    directory.remove("a.ours").unwrap();
+    assert!(directory.open_file("a.ours").is_err());
 }
