@@ -8,29 +8,18 @@
 //!       └── Recording ──> ReadLog                                         (the reads of a guest)
 //! ```
 
-mod attribute;
-mod recording;
 mod seen;
-mod source;
 mod table;
 
-pub use self::{
-    recording::ReadLine,
-    table::{Condition, DecisionRow, DecisionTable},
-};
+pub use self::table::{Condition, DecisionRow, DecisionTable};
 pub use plimsoll_decision_cache::Disabled;
 
-pub(crate) use self::{
-    attribute::{Attribute, Columns, FACTS, NODE, PODS},
-    recording::Recording,
-    seen::{Change, SeenValues},
-    source::{ViewSource, fingerprints_of_nodes},
-};
+pub(crate) use self::seen::{Change, SeenValues};
 use std::{fmt::Debug, sync::Arc};
 
 use plimsoll_decision_cache::{Answer, Evict, HeapSize};
 
-use crate::{Ask, Cluster, Fault, NodeSource, Policy, Verb, Verdict, answer::VerbAnswer};
+use crate::model::{Ask, Attribute, Cluster, Fault, NodeSource, Policy, Verb, Verdict, ViewSource, answer::VerbAnswer};
 
 pub(crate) type AnswerCache<A> = plimsoll_decision_cache::AnswerCache<ViewSource, A>;
 pub(crate) type Answers<A> = plimsoll_decision_cache::Answers<Attribute, A>;

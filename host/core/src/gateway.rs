@@ -21,17 +21,13 @@ use parking_lot::Mutex;
 
 pub use self::{announcing::Announcement, post_reply::PostReplyWork};
 use crate::{
-    Binder, Blocking, CacheLimit, Clock, Cluster, DecisionTable, Explanation, Group, KnownNodes, Observer, Pod, Roster,
-    Verb,
-    announced::Announced,
-    bind_calls::BindCalls,
-    cluster::OwnPlace,
+    cache::DecisionTable,
     decide::{
-        self, BindLocks, Caller, CandidateQuery, DecideError, FilterOutcome, PreemptOutcome, PrioritizeOutcome, Query,
-        RequestContext, ScoreScale, Survey,
+        self, Announced, BindCalls, BindLocks, CacheLimit, Caller, CandidateQuery, DecideError, Explanation,
+        FilterOutcome, Group, KnownNodes, NodeCache, Observer, PreemptOutcome, PrioritizeOutcome, Query,
+        RequestContext, Roster, ScoreScale, Survey,
     },
-    facts::FactStore,
-    node_cache::NodeCache,
+    model::{Binder, Blocking, Clock, Cluster, Pod, Verb, cluster::OwnPlace, facts::FactStore},
 };
 
 /// Decides requests. Each keeps the group and the cluster that it starts with to its end.

@@ -10,7 +10,7 @@ import (
 	"github.com/plimsoll/plimsoll/plugin-sdk/go/plimsoll"
 )
 
-// The limits of the gateway: host/core/src/annotation.rs and answer.rs.
+// The limits of the gateway: host/core/src/model/annotation.rs and answer.rs.
 const (
 	maxReason          = 1024
 	maxEntries         = 64

@@ -2,8 +2,8 @@
 
 use plimsoll_decision_cache::{Attribute as _, Fingerprint, Parts, Scope};
 
-use super::{attribute::Attribute, recording::Recording};
-use crate::View;
+use crate::model::View;
+use crate::model::{Attribute, Recording};
 
 /// The node in question: the only one of its view.
 const NODE: u32 = 0;

@@ -4,8 +4,7 @@ use std::{borrow::Cow, collections::BTreeSet, sync::Arc};
 
 use plimsoll_decision_cache::{Answer, AnswerCache, Branch, DecisionTree, Fingerprint};
 
-use super::{attribute::Attribute, source::ViewSource};
-use crate::{Cluster, FactAccess, Shown, SurveyAnswer, View, excerpt};
+use crate::model::{Attribute, Cluster, FactAccess, Shown, SurveyAnswer, View, ViewSource, excerpt};
 
 /// The most rows of a table.
 const MAX_ROWS: usize = 1_000;
@@ -164,7 +163,7 @@ fn merged(read: Arc<str>, branches: Vec<(Shown, Tree)>) -> Tree {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{NodeRead, Read, Value};
+    use crate::model::{NodeRead, Read, Value};
 
     #[test]
     fn a_condition_on_a_yes_or_no_names_it() {

@@ -6,7 +6,10 @@ use std::{
 };
 
 use super::Unbound;
-use crate::{Additions, BindMetadata, MAX_ANNOTATION_BYTES, Member, Pod};
+use crate::{
+    decide::Member,
+    model::{Additions, BindMetadata, MAX_ANNOTATION_BYTES, Pod},
+};
 
 /// Annotations and labels by key, each with its author.
 #[derive(Default)]

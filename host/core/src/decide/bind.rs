@@ -7,12 +7,16 @@ use std::{cell::RefCell, sync::Arc};
 use self::asking::{Answer, Asking, ask_bind};
 use super::{BindOutcome, Caller, DecideError, Unbound, filter::reason_text, unbound::MAX_ASKS};
 use crate::{
-    Additions, BindError, BindQuery, Binder, Binding, Cluster, Group, Mode, NotBound, NotReserved, Pod, Reservation,
-    Verb, View,
     cache::Change,
-    changes::Changes,
-    facts::Moment,
-    key_locks::{Held, KeyLocks},
+    decide::{
+        Group,
+        changes::Changes,
+        key_locks::{Held, KeyLocks},
+    },
+    model::{
+        Additions, BindError, BindQuery, Binder, Binding, Cluster, Mode, NotBound, NotReserved, Pod, Reservation, Verb,
+        View, facts::Moment,
+    },
 };
 
 /// The locks of binds that are under way: by the UID of the pod, by the name of the node, and by a read of the whole

@@ -10,9 +10,11 @@ use std::{
 use parking_lot::Mutex;
 
 use crate::{
-    Ask, Blocking, CallClass, CallOf, Clock, Fault, FaultKind, Limits, Member, Observer, OnError, Origin, Outcome, Pod,
-    RequestId, Verb, View,
-    answer::{VerbAnswer, check},
+    decide::{CallOf, Member, Observer, Outcome},
+    model::{
+        Ask, Blocking, CallClass, Clock, Fault, FaultKind, Limits, OnError, Origin, Pod, RequestId, Verb, View,
+        answer::{VerbAnswer, check},
+    },
 };
 
 use super::DecideError;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::{
-    Candidate, Cluster, Pod, View, cluster::OwnPlace, facts::Moment, node_cache::NodeCache, whole_cluster::WholeCluster,
+    decide::node_cache::NodeCache,
+    model::{Candidate, Cluster, Pod, View, cluster::OwnPlace, facts::Moment, whole_cluster::WholeCluster},
 };
 
 use super::{DecideError, Nodes, Query};

@@ -3,10 +3,13 @@
 use std::{slice, sync::Arc};
 
 use crate::{
-    Additions, Ask, Fault, Group, Member, Mode, NodeSource, OnError, Policy, ReadLine, SurveyAnswer, Verb, Verdict,
-    View,
-    answer::{VerbAnswer, check},
-    cache::{CachedAnswer, Recording},
+    cache::CachedAnswer,
+    decide::{Group, Member},
+    model::{
+        Additions, Ask, Fault, Mode, NodeSource, OnError, Policy, ReadLine, Recording, SurveyAnswer, Verb, Verdict,
+        View,
+        answer::{VerbAnswer, check},
+    },
 };
 
 use super::{Caller, DecideError, RequestContext, Unbound, additions::Merged, call::failed, filter::reason_text};

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use plimsoll_decision_cache::CombinedClasses;
 
 use super::lookup::PolicyAnswers;
-use crate::{Fault, FaultKind, View, cache::CachedAnswer};
+use crate::{
+    cache::CachedAnswer,
+    model::{Fault, FaultKind, View},
+};
 
 /// The nodes of a view in groups, each with a value: the combined classes of all policies, as long as all answers follow
 /// from classes, else each node by itself.

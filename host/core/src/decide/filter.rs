@@ -11,7 +11,10 @@ use super::{
     feasible::FeasibleNodes,
     lookup::{PolicyAnswers, PolicyLookup},
 };
-use crate::{Fault, Group, Member, Mode, Verb, Verdict, View, one_line};
+use crate::{
+    decide::{Group, Member},
+    model::{Fault, Mode, Verb, Verdict, View, one_line},
+};
 
 /// The reason for a name that the gateway's view of the cluster does not hold; it is tried again later.
 pub(super) const NOT_SEEN: (&str, &str) = ("plimsoll", "node not seen yet");

@@ -6,10 +6,13 @@ use plimsoll_decision_cache::{Evaluated, MISS};
 
 use super::{Caller, feasible::FeasibleNodes};
 use crate::{
-    Fault, FaultKind, Member, NodeSource, Verb, View,
-    answer::{DistinctReasons, VerbAnswer},
-    cache::{Answers, CachedAnswer, Evaluation, RecentCombined, Recording, RowClassAnswers, ViewSource},
-    policy::NodeList,
+    cache::{Answers, CachedAnswer, Evaluation, RecentCombined, RowClassAnswers},
+    decide::Member,
+    model::{
+        Fault, FaultKind, NodeSource, Recording, Verb, View, ViewSource,
+        answer::{DistinctReasons, VerbAnswer},
+        policy::NodeList,
+    },
 };
 
 /// A policy, and the answers that its cache has by class of nodes.

@@ -8,8 +8,11 @@ use std::{borrow::Cow, cmp::Reverse, sync::Arc};
 use hashbrown::HashMap;
 
 use crate::{
-    Ask, Candidate, Cluster, Fault, FaultKind, Group, Member, Mode, Placed, Pod, Preemption, Slot, Verb, View,
-    cluster::OwnPlace, facts::Moment, node_cache::NodeCache, whole_cluster::WholeCluster,
+    decide::{Group, Member, node_cache::NodeCache},
+    model::{
+        Ask, Candidate, Cluster, Fault, FaultKind, Mode, Placed, Pod, Preemption, Slot, Verb, View, cluster::OwnPlace,
+        facts::Moment, whole_cluster::WholeCluster,
+    },
 };
 
 use super::{

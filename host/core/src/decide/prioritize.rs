@@ -5,7 +5,10 @@ use super::{
     call::{failed, or_skip},
     lookup::PolicyLookup,
 };
-use crate::{Ask, Fault, Group, Member, Mode, Verb};
+use crate::{
+    decide::{Group, Member},
+    model::{Ask, Fault, Mode, Verb},
+};
 
 /// The score of each node of the request, in its order.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]

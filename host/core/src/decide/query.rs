@@ -5,7 +5,7 @@ use std::{borrow::Cow, sync::Arc, time::Instant};
 use bytes::Bytes;
 
 use super::unbound::Unbound;
-use crate::{Cluster, Fault, Node, ObjectError, Pod, Sender, Verb, slots::UNKNOWN};
+use crate::model::{Cluster, Fault, Node, ObjectError, Pod, Sender, Verb, slots::UNKNOWN};
 
 /// A filter or prioritize request.
 #[derive(Debug, Clone)]

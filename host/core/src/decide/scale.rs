@@ -1,6 +1,6 @@
 //! The scale of the scores in a reply to prioritize, and the tie-break between nodes with equal scores.
 
-use crate::{MAX_SCORE, Pod, node_order::NodeOrder};
+use crate::model::{MAX_SCORE, Pod, node_order::NodeOrder};
 
 /// The scale of the scores in a reply.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Hash)]

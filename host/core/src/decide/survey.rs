@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::{Fault, Group, Member, Mode, Pod, ShadowRejections, SurveyAnswer, Verb, Verdict, View};
+use crate::{
+    decide::{Group, Member, ShadowRejections},
+    model::{Fault, Mode, Pod, SurveyAnswer, Verb, Verdict, View},
+};
 
 use super::{Caller, RequestContext, feasible::FeasibleNodes, lookup::PolicyAnswers, prioritize::ask_scores};
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::filter::NOT_SEEN;
-use crate::{BindError, MAX_ANNOTATION_BYTES};
+use crate::model::{BindError, MAX_ANNOTATION_BYTES};
 
 /// The most times that the policies are asked while the values that they read change. Of several binds that make each
 /// other ask again at least one succeeds each time, and later ones wait for their turn: 64 in a row mean a policy that

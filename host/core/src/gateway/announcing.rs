@@ -7,10 +7,8 @@ use hashbrown::HashSet;
 
 use super::Gateway;
 use crate::{
-    BindQuery, Cluster, FilterOutcome, Group, Pod, Query, Roster, Sender,
-    announced::Announced,
-    bind_calls::BindCalls,
-    decide::{self, Caller, RequestContext},
+    decide::{self, Announced, BindCalls, Caller, FilterOutcome, Group, Query, RequestContext, Roster},
+    model::{BindQuery, Cluster, Pod, Sender},
 };
 
 /// The most nodes of a request that is decided twice. The second decision has no columns, so each node costs a look-up

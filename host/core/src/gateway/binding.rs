@@ -2,8 +2,8 @@
 
 use super::{Gateway, PostReplyWork};
 use crate::{
-    BindQuery, BindReport, Group, Leader,
-    decide::{self, BindOutcome, DecideError, Done, Unbound},
+    decide::{self, BindOutcome, BindReport, DecideError, Done, Group, Unbound},
+    model::{BindQuery, Leader},
 };
 
 // === impl Gateway ===

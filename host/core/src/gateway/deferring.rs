@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Instant};
 
 use super::{Gateway, PostReplyWork, post_reply::Work};
 use crate::{
-    Group, Mode, RequestId, Verb,
-    decide::{self, Caller, DecideError, RequestContext},
+    decide::{self, Caller, DecideError, Group, RequestContext},
+    model::{Mode, RequestId, Verb},
 };
 
 // === impl Gateway ===

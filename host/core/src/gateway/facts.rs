@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use super::Gateway;
-use crate::{Facts, Roster, facts::Moment};
+use crate::{
+    decide::Roster,
+    model::{Facts, facts::Moment},
+};
 
 // === impl Gateway ===
 
@@ -48,7 +51,10 @@ mod tests {
     };
 
     use super::*;
-    use crate::{Cluster, FactSource, NoObserver, SystemClock};
+    use crate::{
+        decide::NoObserver,
+        model::{Cluster, FactSource, SystemClock},
+    };
 
     const PATIENCE: Duration = Duration::from_secs(30);
 

@@ -13,8 +13,8 @@ use parking_lot::Mutex;
 
 use super::Gateway;
 use crate::{
-    BIND_CALL_WAIT, Binder, Blocking, CacheLimit, Clock, Cluster, Observer, announced::Announced,
-    bind_calls::BindCalls, decide::BindLocks, facts::FactStore, node_cache::NodeCache,
+    decide::{Announced, BIND_CALL_WAIT, BindCalls, BindLocks, CacheLimit, NodeCache, Observer},
+    model::{Binder, Blocking, Clock, Cluster, facts::FactStore},
 };
 
 /// Upper bound of a request's time, so that no deadline overflows.

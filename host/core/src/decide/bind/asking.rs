@@ -7,12 +7,12 @@
 use std::sync::Arc;
 
 use crate::{
-    Additions, Ask, BindAnswer, Cluster, Fault, Group, Member, Mode, NotBound, Placed, Pod, Verb, Verdict, View,
-    cache::{Change, Recording, SeenValues},
-    cluster::OwnPlace,
-    decide::{Caller, DecideError, Unbound, additions::Merged, call::or_skip, filter::reason_text},
-    facts::Moment,
-    whole_cluster::WholeCluster,
+    cache::{Change, SeenValues},
+    decide::{Caller, DecideError, Group, Member, Unbound, additions::Merged, call::or_skip, filter::reason_text},
+    model::{
+        Additions, Ask, BindAnswer, Cluster, Fault, Mode, NotBound, Placed, Pod, Recording, Verb, Verdict, View,
+        cluster::OwnPlace, facts::Moment, whole_cluster::WholeCluster,
+    },
 };
 
 /// One pod that is to be bound to one node.

@@ -19,8 +19,11 @@ use serde_json::json;
 use self::api::{Desk, End, just_in_time, mk_waiting};
 use super::fixture::{FakePolicy, Fixture, REQUEST_TIMEOUT, mk_cluster, mk_failing, mk_member, mk_placed};
 use crate::{
-    Annotation, BindError, BindMetadata, BindOutcome, BindQuery, Clock, DecideError, FaultKind, Label, Leader,
-    MAX_ANNOTATION_BYTES, Member, Mode, NotBound, OnError, PlacedRead, Read, Unbound, Value, Verb, View,
+    decide::{BindOutcome, DecideError, Member, Unbound},
+    model::{
+        Annotation, BindError, BindMetadata, BindQuery, Clock, FaultKind, Label, Leader, MAX_ANNOTATION_BYTES, Mode,
+        NotBound, OnError, PlacedRead, Read, Value, Verb, View,
+    },
 };
 
 /// A policy that gives every pod this annotation.
@@ -75,7 +78,7 @@ fn a_pod_gets_its_node_and_every_policys_annotations_in_one_write() {
 #[test]
 fn a_pod_that_no_policy_matches_is_bound_all_the_same() {
     let elsewhere = mk_member("a", refuses("never"), |config| config.matches.namespaces = Some(vec!["web".into()]));
-    let filters = mk_member("b", FakePolicy::default().filter_each(|_, _| crate::Verdict::Fits), |_| {});
+    let filters = mk_member("b", FakePolicy::default().filter_each(|_, _| crate::model::Verdict::Fits), |_| {});
     let off = mk_member("c", refuses("never"), |config| config.mode = Mode::Off);
     let desk = Desk::new(vec![elsewhere, filters, off], vec![mk_waiting("p")]);
     // Not even the node must be known.
@@ -157,7 +160,7 @@ fn five_faults_open_the_circuit_of_a_bind() {
 
 #[test]
 fn an_answer_outside_the_contract_is_a_fault() {
-    let long = "r".repeat(crate::MAX_REASON_BYTES + 1).leak();
+    let long = "r".repeat(crate::model::MAX_REASON_BYTES + 1).leak();
     for policy in [writes("not a key", "1"), writes("kubernetes.io/a", "1"), refuses(long)] {
         let desk = Desk::new(vec![mk_member("a", policy, |_| {})], vec![mk_waiting("p")]);
         let error = desk.bind("p", "n1").unwrap_err();
@@ -254,7 +257,7 @@ fn only_the_replica_whose_turn_it_is_binds() {
 #[test]
 fn without_an_api_server_the_error_says_what_is_missing() {
     let fixture = Fixture::of([mk_writing("a", "e.com/a", "1")]);
-    let received = fixture.query(crate::Nodes::Names(&[])).received;
+    let received = fixture.query(crate::decide::Nodes::Names(&[])).received;
     let query = BindQuery { namespace: "ml".into(), name: "p".into(), uid: "u".into(), node: "n1".into(), received };
     let error = fixture.gateway.bind("", &query).unwrap_err();
     assert_eq!(unbound(&error), &Unbound::NoBinder);

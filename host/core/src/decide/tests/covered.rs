@@ -6,9 +6,9 @@ use plimsoll_decision_cache::MISS;
 
 use super::fixture::*;
 use crate::{
-    Fault, FaultKind, Pod, Verdict, View,
     cache::Answers,
     decide::{feasible::FeasibleNodes, lookup::PolicyAnswers},
+    model::{Fault, FaultKind, Pod, Verdict, View},
 };
 
 fn apply(answers: &PolicyAnswers<Verdict>) -> Result<(), Fault> {

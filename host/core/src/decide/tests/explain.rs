@@ -1,7 +1,10 @@
 //! The explanation of a decision about one node.
 
 use super::fixture::*;
-use crate::{Nodes, PodRead, Read, Verdict};
+use crate::{
+    decide::Nodes,
+    model::{PodRead, Read, Verdict},
+};
 
 /// Each policy reads about 0.3 MB.
 #[test]

@@ -6,8 +6,10 @@ use serde_json::json;
 
 use super::fixture::*;
 use crate::{
-    AbsentFacts, DecideError, FactAccess, FactSource, Facts, Fault, FaultKind, Member, Node, NodeObject, Nodes, Query,
-    Read, ReadError, Roster, Value, Verdict, View,
+    decide::{DecideError, Member, NodeObject, Nodes, Query, Roster},
+    model::{
+        AbsentFacts, FactAccess, FactSource, Facts, Fault, FaultKind, Node, Read, ReadError, Value, Verdict, View,
+    },
 };
 
 const NAMES: [&str; 3] = ["n1", "n2", "n3"];
@@ -172,7 +174,7 @@ fn whole_nodes_have_facts_too_with_a_cluster_and_without() {
 fn more_reads_of_a_node_than_are_kept_one_by_one_still_see_a_new_fact() {
     let filter = FakePolicy::default().function().filter_each(|view, node| {
         for key in 0..20 {
-            view.read(Read::Node(node, crate::NodeRead::Label(&key.to_string()))).unwrap();
+            view.read(Read::Node(node, crate::model::NodeRead::Label(&key.to_string()))).unwrap();
         }
         match load_of(view, node) {
             Ok(Some(load)) if load > 0.5 => unschedulable("busy"),

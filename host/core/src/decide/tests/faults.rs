@@ -10,8 +10,10 @@ use std::{
 
 use super::fixture::*;
 use crate::{
-    Clock, DecideError, FAULTS_TO_OPEN, Fault, FaultKind, MAX_REASON_BYTES, MAX_SCORE, OPEN_TIME, OnError,
-    PolicyConfig, Preemption, Verb, Verdict, View,
+    decide::{DecideError, FAULTS_TO_OPEN, OPEN_TIME},
+    model::{
+        Clock, Fault, FaultKind, MAX_REASON_BYTES, MAX_SCORE, OnError, PolicyConfig, Preemption, Verb, Verdict, View,
+    },
 };
 
 /// Asks a policy with this verb alone; the fault that fails the decision, if one does.
@@ -113,7 +115,7 @@ fn an_answer_outside_the_contract_is_an_output_fault() {
 
 /// Nodes that a policy has more different reasons for than one call may have, if each has this many bytes.
 fn mk_many(bytes: usize) -> Vec<String> {
-    (0..=crate::MAX_REASONS_BYTES / bytes).map(|at| format!("n{at}")).collect()
+    (0..=crate::model::MAX_REASONS_BYTES / bytes).map(|at| format!("n{at}")).collect()
 }
 
 /// A reason of this many bytes that begins like this.
@@ -337,11 +339,11 @@ fn a_circuit_is_that_of_one_verb() {
 fn a_request_may_have_as_much_time_as_its_operator_says() {
     let fixture = Fixture::of([mk_member("p", mk_refusing(&["n1"], "no"), |_| {})]);
     let (clock, observer) = (Arc::clone(&fixture.clock), Arc::clone(&fixture.observer));
-    let gateway = crate::Gateway::new(clock, observer, Duration::MAX);
+    let gateway = crate::gateway::Gateway::new(clock, observer, Duration::MAX);
     gateway.set_roster(fixture.gateway.roster());
     gateway.set_cluster(mk_three());
     let names = cows(&["n1"]);
-    let (outcome, after) = gateway.filter("", &fixture.query(crate::Nodes::Names(&names))).unwrap();
+    let (outcome, after) = gateway.filter("", &fixture.query(crate::decide::Nodes::Names(&names))).unwrap();
     assert_eq!(outcome.rejected.len(), 1);
     after.run();
 }
@@ -349,7 +351,7 @@ fn a_request_may_have_as_much_time_as_its_operator_says() {
 #[test]
 fn a_filter_that_counts_although_its_sidecar_says_no_is_at_fault_and_other_verbs_may_count() {
     let count = |view: &View| {
-        let read = view.read(crate::Read::PlacedCount(0));
+        let read = view.read(crate::model::Read::PlacedCount(0));
         read.map(drop).map_err(|error| Fault::new(FaultKind::Read, error.to_string()))
     };
     let says_no = |config: &mut PolicyConfig| config.counts = false;

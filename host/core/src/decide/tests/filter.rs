@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use super::fixture::*;
 use crate::{
-    Clock, DecideError, LabelSelector, Match, Mode, Nodes, Operator, Pod, Query, Read, Requirement, ScoreScale, Value,
-    Verdict,
+    decide::{DecideError, Nodes, Query, ScoreScale},
+    model::{Clock, LabelSelector, Match, Mode, Operator, Pod, Read, Requirement, Value, Verdict},
 };
 
 fn reason(policy: &str, reason: &str) -> String {
@@ -78,7 +78,7 @@ fn a_reason_stands_on_one_line_behind_its_policy() {
     for (given, expected) in table {
         assert_eq!(reason("p", given), expected, "{given:?}");
     }
-    let longest = "x".repeat(crate::MAX_REASON_BYTES);
+    let longest = "x".repeat(crate::model::MAX_REASON_BYTES);
     assert_eq!(reason("p", &longest), format!("p: {longest}"));
 }
 
@@ -115,7 +115,7 @@ fn an_unknown_name_is_rejected_and_may_be_tried_again() {
 
 #[test]
 fn an_unknown_name_stays_where_no_filter_has_a_say() {
-    let elsewhere = |config: &mut crate::PolicyConfig| config.matches.namespaces = Some(vec!["web".into()]);
+    let elsewhere = |config: &mut crate::model::PolicyConfig| config.matches.namespaces = Some(vec!["web".into()]);
     let fixture = Fixture::of([
         mk_member("scores", FakePolicy::default().score_each(|_, _| 1), |_| {}),
         mk_member("elsewhere", mk_refusing(&["n1"], "no"), elsewhere),
@@ -128,7 +128,7 @@ fn an_unknown_name_stays_where_no_filter_has_a_say() {
 
 #[test]
 fn only_policies_that_match_the_pod_are_asked() {
-    let everything = |config: &mut crate::PolicyConfig| {
+    let everything = |config: &mut crate::model::PolicyConfig| {
         let requirement = Requirement { key: "team".into(), operator: Operator::In, values: vec!["vision".into()] };
         config.matches = Match {
             namespaces: Some(vec!["ml".into()]),

@@ -14,17 +14,23 @@ use bytes::Bytes;
 use serde_json::{Value as Json, json};
 
 use crate::{
-    Annotation, Ask, BindOutcome, BindQuery, BindReport, CallOf, CandidateQuery, Clock, Cluster, DecideError, Disabled,
-    Fault, FaultKind, FilterOutcome, Gateway, Member, Node, NodeRead, NodeSource, Nodes, Observer, Outcome, Pod, PodId,
-    Policy, PolicyConfig, PreemptOutcome, Preemption, Query, Read, Roster, ScoreScale, Sender, ShadowRejections, Value,
-    Verb, Verbs, Verdict, Victims, View,
+    cache::Disabled,
+    decide::{
+        BindOutcome, BindReport, CallOf, CandidateQuery, DecideError, FilterOutcome, Member, Nodes, Observer, Outcome,
+        PreemptOutcome, Query, Roster, ScoreScale, ShadowRejections, Victims,
+    },
+    gateway::Gateway,
+    model::{
+        Annotation, Ask, BindQuery, Clock, Cluster, Fault, FaultKind, Node, NodeRead, NodeSource, Pod, PodId, Policy,
+        PolicyConfig, Preemption, Read, Sender, Value, Verb, Verbs, Verdict, View,
+    },
 };
 
 pub(super) type Answers<T> = Result<Vec<T>, Fault>;
 type PerNode<T> = Box<dyn Fn(&Ask, &[u32]) -> Answers<T> + Send + Sync>;
 /// A policy's answer to a bind: annotations, its own refusal, or a fault.
 pub(super) type BindAnswer = Result<Result<Vec<Annotation>, String>, Fault>;
-type OfNode = Box<dyn Fn(&Ask, u32) -> Result<crate::BindAnswer, Fault> + Send + Sync>;
+type OfNode = Box<dyn Fn(&Ask, u32) -> Result<crate::model::BindAnswer, Fault> + Send + Sync>;
 type PerRequest = Box<dyn Fn(&Ask) -> Answers<u32> + Send + Sync>;
 
 /// The time that a request has in every test.
@@ -103,7 +109,7 @@ impl FakePolicy {
     /// As [`FakePolicy::bind`], with labels too, or a wish to be asked again.
     pub(super) fn bind_with(
         mut self,
-        bind: impl Fn(&Ask, u32) -> Result<crate::BindAnswer, Fault> + Send + Sync + 'static,
+        bind: impl Fn(&Ask, u32) -> Result<crate::model::BindAnswer, Fault> + Send + Sync + 'static,
     ) -> Self {
         self.bind = Some(Box::new(bind));
         self
@@ -144,7 +150,7 @@ impl Policy for FakePolicy {
         Ok(())
     }
 
-    fn bind(&self, ask: &Ask, node: u32) -> Result<crate::BindAnswer, Fault> {
+    fn bind(&self, ask: &Ask, node: u32) -> Result<crate::model::BindAnswer, Fault> {
         self.bind.as_ref().unwrap()(ask, node)
     }
 }
@@ -474,7 +480,7 @@ impl Fixture {
 }
 
 pub(super) fn by_name(outcome: &FilterOutcome, names: &[&str]) -> Refused {
-    let entry = |rejection: &crate::Rejection| {
+    let entry = |rejection: &crate::decide::Rejection| {
         (names[rejection.node as usize].to_owned(), (outcome.reason(*rejection).to_owned(), rejection.unresolvable))
     };
     outcome.rejected.iter().map(entry).collect()

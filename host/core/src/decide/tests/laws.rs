@@ -9,8 +9,11 @@ use proptest::{collection::vec, prelude::*};
 use self::world::{NODES, Spec, World, any_roster, any_world};
 use super::fixture::*;
 use crate::{
-    DecideError, FilterOutcome, Mode, NodeObject, Nodes, PreemptOutcome, PrioritizeOutcome, Rejection, ScoreScale,
-    TieBreak, Verb, Verdict, View,
+    decide::{
+        DecideError, FilterOutcome, NodeObject, Nodes, PreemptOutcome, PrioritizeOutcome, Rejection, ScoreScale,
+        TieBreak,
+    },
+    model::{Mode, Verb, Verdict, View},
 };
 
 type Decided =
@@ -291,7 +294,7 @@ proptest! {
             let victims: Vec<u32> = kept.victims.iter().map(|uid| placed.position(uid).unwrap()).collect();
             prop_assert_eq!(victims.iter().collect::<BTreeSet<_>>().len(), victims.len());
             prop_assert!(victims.is_sorted_by_key(|at| -placed.pods()[*at as usize].priority()));
-            let crate::Victims::Uids(given) = &query.victims else { unreachable!() };
+            let crate::decide::Victims::Uids(given) = &query.victims else { unreachable!() };
             prop_assert!(given.is_empty() || !victims.is_empty());
         }
     }

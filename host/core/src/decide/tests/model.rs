@@ -14,8 +14,9 @@ use self::{
 };
 use super::fixture::*;
 use crate::{
-    CacheLimit, Cluster, Gateway, Member, NodeObject, Nodes, Pod, PolicyConfig, Query, Roster, ScoreScale, Sender,
-    TieBreak, Verdict, View,
+    decide::{CacheLimit, Member, NodeObject, Nodes, Query, Roster, ScoreScale, TieBreak},
+    gateway::Gateway,
+    model::{Cluster, Pod, PolicyConfig, Sender, Verdict, View},
 };
 
 /// Steps of a run that `cargo test` makes; `PLIMSOLL_MODEL_STEPS` asks for more.
@@ -94,7 +95,7 @@ impl Model {
     fn ask(&self, rng: &mut Random) {
         let (pod, names) = (pod(rng), self.world.request(rng));
         let is_filter = rng.below(2) == 0;
-        let (cows, received) = (cows(&names), crate::Clock::now(self.fixture.clock.as_ref()));
+        let (cows, received) = (cows(&names), crate::model::Clock::now(self.fixture.clock.as_ref()));
         let slots: Vec<u32> = names.iter().map(|name| self.cluster.find(name).unwrap()).collect();
         let objects = self.objects(&slots, rng);
         let nodes = if rng.below(2) == 0 { Nodes::Names(&cows) } else { Nodes::Objects(&objects) };
@@ -142,7 +143,7 @@ impl Model {
     }
 
     fn view(&self, pod: &Arc<Pod>, slots: &[u32], settings: &Arc<str>) -> View {
-        let now = crate::Clock::unix_seconds(self.fixture.clock.as_ref());
+        let now = crate::model::Clock::unix_seconds(self.fixture.clock.as_ref());
         View::new(Arc::clone(pod), Arc::clone(&self.cluster), slots.into(), now).with_settings(Arc::clone(settings))
     }
 

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use super::fixture::*;
-use crate::{DecideError, NodeObject, NodeRead, Nodes, Read, Value, Verdict, View, facts::Moment};
+use crate::{
+    decide::{DecideError, NodeObject, Nodes},
+    model::{NodeRead, Read, Value, Verdict, View, facts::Moment},
+};
 
 /// Refuses nodes by label, and reports the pods that it sees placed there.
 fn mk_reporting() -> FakePolicy {
@@ -133,9 +136,10 @@ fn a_pod_with_a_place_reserved_counts_once_there_and_never_for_itself() {
     let objects = nodes.map(|node| object(&node));
     assert_eq!(counts(ask(&fixture, &objects).unwrap()), ["p: 0 pods, 0 cpu", "p: 0 pods, 0 cpu"]);
     let names = cows(&["n1", "n2"]);
-    let other =
-        Arc::new(crate::Pod::from_json(bytes(&serde_json::json!({"metadata": {"name": "o", "uid": "o"}}))).unwrap());
-    let other = crate::Query { pod: other, ..fixture.query(Nodes::Names(&names)) };
+    let other = Arc::new(
+        crate::model::Pod::from_json(bytes(&serde_json::json!({"metadata": {"name": "o", "uid": "o"}}))).unwrap(),
+    );
+    let other = crate::decide::Query { pod: other, ..fixture.query(Nodes::Names(&names)) };
     let (outcome, _) = fixture.gateway.filter("", &other).unwrap();
     assert_eq!(counts(by_name(&outcome, &["n1", "n2"])), ["p: 1 pods, 1000 cpu", "p: 0 pods, 0 cpu"]);
 }

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use super::fixture::*;
 use crate::{
-    CandidateQuery, CandidateRead, Cluster, FaultKind, NodeObject, NodeRead, OnError, PlacedRead, Preemption, Read,
-    Value, Verb, Verdict, Victims, View,
+    decide::{CandidateQuery, NodeObject, Victims},
+    model::{
+        CandidateRead, Cluster, FaultKind, NodeRead, OnError, PlacedRead, Preemption, Read, Value, Verb, Verdict, View,
+    },
 };
 
 /// n1 holds a, b and c of priority 1 to 3; n2 holds d.

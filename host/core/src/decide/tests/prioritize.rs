@@ -1,7 +1,10 @@
 //! prioritize: weights, ranks, and nodes that no policy can be asked about.
 
 use super::fixture::*;
-use crate::{FaultKind, Mode, OnError, Read, ScoreScale, TieBreak, Value};
+use crate::{
+    decide::{ScoreScale, TieBreak},
+    model::{FaultKind, Mode, OnError, Read, Value},
+};
 
 fn by_place(scores: &'static [u32]) -> FakePolicy {
     FakePolicy::default().score_each(|_, node| scores[node as usize])

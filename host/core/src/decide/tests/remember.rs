@@ -9,8 +9,10 @@ use serde_json::{Value as Json, json};
 
 use super::fixture::*;
 use crate::{
-    CacheLimit, Cluster, Disabled, Fault, FaultKind, Gateway, Member, NodeRead, Nodes, PlacedRead, Pod, PodRead, Query,
-    Read, Value, Verdict, View,
+    cache::Disabled,
+    decide::{CacheLimit, Member, Nodes, Query},
+    gateway::Gateway,
+    model::{Cluster, Fault, FaultKind, NodeRead, PlacedRead, Pod, PodRead, Read, Value, Verdict, View},
 };
 
 const NAMES: [&str; 4] = ["n1", "n2", "n3", "n4"];
@@ -81,7 +83,7 @@ fn a_value_that_changes_takes_another_branch() {
 fn another_version_of_a_policy_remembers_nothing() {
     let fixture = Fixture::new(vec![mk_same_zone()], Some(mk_zones(["a"; 4], &[])));
     filter(&fixture, mk_labelled("p", "a"));
-    fixture.gateway.set_roster(Arc::new(crate::Roster::of_root(vec![mk_same_zone()])));
+    fixture.gateway.set_roster(Arc::new(crate::decide::Roster::of_root(vec![mk_same_zone()])));
     assert_eq!(filter(&fixture, mk_labelled("p", "a")), (vec![], vec![1]));
 }
 
@@ -110,7 +112,7 @@ fn a_policy_that_reads_ever_other_things_of_nodes_keeps_its_cache() {
     assert_eq!((ask(&names[..40]), ask(&names)), (vec![0], vec![20]));
     assert_eq!(ask(&names), [0]);
     let member = fixture.gateway.roster().members().next().cloned().unwrap();
-    assert_eq!(member.cache.disabled(crate::Verb::Filter), None);
+    assert_eq!(member.cache.disabled(crate::model::Verb::Filter), None);
 }
 
 /// Turns nodes of another pool down than the one that the annotation of the pod's team names.
@@ -143,7 +145,7 @@ fn an_annotation_named_by_a_label_is_cached_for_any_number_of_teams() {
     assert_eq!(filter(&fixture, mk_team(7, "a", "y")).1, [0], "no annotation of another team matters");
     assert_eq!(filter(&fixture, mk_team(7, "b", "x")), (vec![0, 2], vec![2]), "its own does");
     assert_eq!(filter(&fixture, mk_team(8, "a", "x")).1, [0], "other teams keep their answers");
-    assert_eq!(member.cache.disabled(crate::Verb::Filter), None);
+    assert_eq!(member.cache.disabled(crate::model::Verb::Filter), None);
 }
 
 #[test]
@@ -259,7 +261,7 @@ fn what_failed_is_not_remembered_and_what_was_answered_before_is() {
         nodes.iter().map(each).collect()
     });
     let fixture = Fixture::new(
-        vec![mk_member("p", policy.function(), |config| config.on_error = Some(crate::OnError::Ignore))],
+        vec![mk_member("p", policy.function(), |config| config.on_error = Some(crate::model::OnError::Ignore))],
         Some(mk_zones(["bad", "a", "b", "c"], &[])),
     );
     assert_eq!(filter(&fixture, mk_labelled("p", "a")), (vec![], vec![]));
@@ -307,7 +309,7 @@ fn what_is_remembered_stays_within_its_bound() {
     let gateway = Gateway::new(Arc::clone(&fixture.clock) as _, Arc::clone(&fixture.observer) as _, REQUEST_TIMEOUT);
     fixture.gateway = Arc::new(gateway.with_cache_limit(limit));
     fixture.gateway.set_cluster(mk_zones(["a"; 4], &[]));
-    fixture.gateway.set_roster(Arc::new(crate::Roster::of_root(vec![Arc::clone(&member)])));
+    fixture.gateway.set_roster(Arc::new(crate::decide::Roster::of_root(vec![Arc::clone(&member)])));
     for pod in 0..200 {
         assert_eq!(filter(&fixture, mk_labelled(&format!("p{pod}"), "a")), (vec![0, 1, 2, 3], vec![4]));
         assert!(member.cache.bytes() <= limit.bytes, "{}", member.cache.bytes());
@@ -331,7 +333,7 @@ fn keys_that_a_policy_reads_count_with_their_columns() {
     fixture.gateway = Arc::new(gateway.with_cache_limit(limit));
     fixture.gateway.set_cluster(Arc::clone(&cluster));
     let member = mk_member("long", long_key.function(), |_| {});
-    fixture.gateway.set_roster(Arc::new(crate::Roster::of_root(vec![member])));
+    fixture.gateway.set_roster(Arc::new(crate::decide::Roster::of_root(vec![member])));
     let mut most = 0;
     for pod in 0..40 {
         // A pod that comes again is answered with columns.

@@ -5,7 +5,10 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 
 use super::fixture::*;
-use crate::{FaultKind, Mode, Nodes, OnError, Pod, PolicyConfig, Preemption, Query, RequestId, Verb, Verdict};
+use crate::{
+    decide::{Nodes, Query},
+    model::{FaultKind, Mode, OnError, Pod, PolicyConfig, Preemption, RequestId, Verb, Verdict},
+};
 
 fn in_shadow(config: &mut PolicyConfig) {
     (config.mode, config.on_error) = (Mode::Shadow, Some(OnError::Fail));

@@ -6,7 +6,8 @@ use serde_json::{Value as Json, json};
 
 use super::fixture::*;
 use crate::{
-    Cluster, NodeObject, NodeRead, Nodes, Pod, Query, Read, Selector, Shown, SurveyAnswer, Value, Verb, Verdict, View,
+    decide::{NodeObject, Nodes, Query},
+    model::{Cluster, NodeRead, Pod, Read, Selector, Shown, SurveyAnswer, Value, Verb, Verdict, View},
 };
 
 const NAMES: [&str; 4] = ["n1", "n2", "n3", "n4"];

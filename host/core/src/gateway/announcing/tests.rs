@@ -10,9 +10,11 @@ use proptest::{collection::vec, prelude::*};
 
 use super::*;
 use crate::{
-    AbsentFacts, Ask, BindCallWait, BindError, Binder, Binding, FactAccess, Fault, Leader, Member, Mode, NoObserver,
-    Node, NodeSource, Nodes, NotReserved, Policy, PolicyConfig, Read, Reservation, Roster, Selector, SystemClock,
-    Value, Verb, Verbs, Verdict, View,
+    decide::{BindCallWait, Member, NoObserver, NodeObject, Nodes, Observer, Outcome, Roster},
+    model::{
+        AbsentFacts, Ask, BindError, Binder, Binding, FactAccess, Fault, Leader, Mode, Node, NodeSource, NotReserved,
+        Policy, PolicyConfig, Read, Reservation, Selector, SystemClock, Value, Verb, Verbs, Verdict, View,
+    },
 };
 
 const LONG: Duration = Duration::from_mins(1);
@@ -58,7 +60,7 @@ impl Binder for Idle {
         &self,
         _: &Arc<Pod>,
         _: Binding,
-        _: &crate::IsUnchanged<'_>,
+        _: &crate::model::IsUnchanged<'_>,
     ) -> Result<Box<dyn Reservation + '_>, NotReserved> {
         Err(NotReserved::Changed)
     }
@@ -161,9 +163,8 @@ fn a_pod_that_announced_pods_alone_leave_no_node_for_is_left_to_bind() {
     let announced = announce(&gateway, "a", "n1").unwrap();
     assert_eq!(filter(&gateway, "counting", "b"), [1], "a's bind may fail, and nothing would tell kube-scheduler");
     let whole = |name: &str| {
-        let nodes: Vec<crate::NodeObject> = (0..3)
-            .map(|at| crate::NodeObject::Json(Bytes::from(format!(r#"{{"metadata":{{"name":"n{at}"}}}}"#))))
-            .collect();
+        let nodes: Vec<NodeObject> =
+            (0..3).map(|at| NodeObject::Json(Bytes::from(format!(r#"{{"metadata":{{"name":"n{at}"}}}}"#)))).collect();
         let query = Query { nodes: Nodes::Objects(&nodes), ..query_of(&gateway, name, &[]) };
         let (outcome, _) = gateway.filter("counting", &query).unwrap();
         outcome.rejected.iter().map(|rejection| rejection.node).collect::<Vec<_>>()
@@ -201,7 +202,7 @@ fn without_announced_pods_the_facts_are_those_of_the_request() {
     gateway.set_cluster(mk_cluster(&[("x0", "n0"), ("x1", "n1"), ("x2", "n2")]));
     filter(&gateway, "counting", "a");
     let _announced = announce(&gateway, "a", "n1").unwrap();
-    let facts = |load: serde_json::Value| crate::Facts::from_value(&serde_json::json!({"load": load})).unwrap();
+    let facts = |load: serde_json::Value| crate::model::Facts::from_value(&serde_json::json!({"load": load})).unwrap();
     // The cluster without announced pods was made before.
     gateway.set_facts(&facts(serde_json::json!({"n0": "high", "n1": "high", "n2": "high"})));
     assert_eq!(filter(&gateway, "counting", "b"), [0; 0], "no bind asks a filter that counts nothing");
@@ -261,8 +262,8 @@ fn a_filter_that_counts_waits_for_the_bind_call_and_then_counts_the_pod() {
 fn a_wait_ends_after_its_bound_and_is_told_of() {
     #[derive(Default)]
     struct Told(AtomicBool);
-    impl crate::Observer for Told {
-        fn called(&self, _: &Member, _: Verb, _: crate::Outcome<'_>, _: Duration) {}
+    impl Observer for Told {
+        fn called(&self, _: &Member, _: Verb, _: Outcome<'_>, _: Duration) {}
         fn circuit_opened(&self, _: &Member, _: Verb) {}
         fn waited_for_bind_calls(&self, group: &str, wait: BindCallWait) {
             assert_eq!((group, wait.missed), ("counting", 1));

@@ -11,8 +11,11 @@ use serde_json::{Value as Json, json};
 
 use super::super::fixture::{Fixture, bytes, mk_cluster, mk_node};
 use crate::{
-    BindError, BindOutcome, BindQuery, Binder, Binding, Clock, Cluster, DecideError, Gateway, IsUnchanged, Leader,
-    Member, NotReserved, Pod, Reservation,
+    decide::{BindOutcome, DecideError, Member},
+    gateway::Gateway,
+    model::{
+        BindError, BindQuery, Binder, Binding, Clock, Cluster, IsUnchanged, Leader, NotReserved, Pod, Reservation,
+    },
 };
 
 /// Reads and binds as the real one does, and puts in force the pods that the watch shows, with those that are reserved.

@@ -12,7 +12,10 @@ use super::{
     super::fixture::{FakePolicy, mk_member},
     api::{Desk, End, mk_waiting},
 };
-use crate::{Annotation, BindError, BindOutcome, DecideError, PlacedRead, Read, Unbound, Value, View};
+use crate::{
+    decide::{BindOutcome, DecideError, Unbound},
+    model::{Annotation, BindError, PlacedRead, Read, Value, View},
+};
 
 const DEVICE: &str = "e.com/device";
 const NODES: [&str; 3] = ["n1", "n2", "n3"];

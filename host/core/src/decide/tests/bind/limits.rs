@@ -13,7 +13,10 @@ use super::{
     super::fixture::{FakePolicy, mk_member, unschedulable},
     api::{Bound, Desk, End, mk_waiting},
 };
-use crate::{Annotation, BindError, BindOutcome, Member, NodeRead, PlacedRead, Read, Selector, Value, Verdict, View};
+use crate::{
+    decide::{BindOutcome, Member},
+    model::{Annotation, BindError, NodeRead, PlacedRead, Read, Selector, Value, Verdict, View},
+};
 
 const NODES: [&str; 3] = ["n1", "n2", "n3"];
 const IMPORTS: [&str; 2] = ["placed.count", "cluster.count"];

@@ -14,7 +14,10 @@ use super::{
     super::fixture::{FakePolicy, Refused, mk_cluster, mk_member, mk_node, mk_placed, unschedulable},
     api::{Desk, mk_waiting},
 };
-use crate::{Annotation, BindOutcome, Fault, FaultKind, NodeRead, OnError, Read, Selector, Value, Verdict, View};
+use crate::{
+    decide::BindOutcome,
+    model::{Annotation, Fault, FaultKind, NodeRead, OnError, Read, Selector, Value, Verdict, View},
+};
 
 const CLUSTER: [&str; 1] = ["cluster.count"];
 

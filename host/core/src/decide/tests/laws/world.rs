@@ -13,8 +13,11 @@ use serde_json::Value as Json;
 
 use super::super::fixture::*;
 use crate::{
-    CandidateQuery, Cluster, Fault, FaultKind, MAX_SCORE, Member, Mode, NodeRead, OnError, PolicyConfig, Preemption,
-    Read, Value, Verb, Verdict, Victims, View,
+    decide::{CandidateQuery, Member, Victims},
+    model::{
+        Cluster, Fault, FaultKind, MAX_SCORE, Mode, NodeRead, OnError, PolicyConfig, Preemption, Read, Value, Verb,
+        Verdict, View,
+    },
 };
 
 /// Nodes of a world are n0 to n7 at most.

@@ -8,7 +8,7 @@ use std::{
 use plimsoll_random::Random;
 
 use super::super::fixture::*;
-use crate::{
+use crate::model::{
     Ask, Fault, FaultKind, NodeRead, NodeSource, PlacedRead, PodRead, Policy, Read, Verb, Verbs, Verdict, View,
 };
 
@@ -178,7 +178,7 @@ fn value(view: &View, node: u32, of: Of) -> u64 {
         }
         Of::Named => {
             let name = match view.read(Read::Pod(PodRead::Label("a"))) {
-                Ok(crate::Value::Text(name)) => name.into_owned(),
+                Ok(crate::model::Value::Text(name)) => name.into_owned(),
                 _ => "zone".to_owned(),
             };
             return hash(view, Read::Node(node, NodeRead::Label(&name)));
@@ -206,7 +206,7 @@ fn value(view: &View, node: u32, of: Of) -> u64 {
 
 fn number(view: &View, read: Read<'_>) -> u64 {
     match view.read(read) {
-        Ok(crate::Value::Number(number)) => number as u64,
+        Ok(crate::model::Value::Number(number)) => number as u64,
         other => panic!("{other:?}"),
     }
 }

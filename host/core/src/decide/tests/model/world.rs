@@ -6,7 +6,7 @@ use plimsoll_random::Random;
 use serde_json::{Value as Json, json};
 
 use super::super::fixture::bytes;
-use crate::{Cluster, Node, Placed, Pod, Slot};
+use crate::model::{Cluster, Node, Placed, Pod, Slot};
 
 /// Names that nodes may have.
 pub(super) const NAMES: [&str; 12] = ["n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9", "n10", "n11"];

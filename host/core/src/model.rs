@@ -1,0 +1,73 @@
+//! What policies are asked about and what they can read: objects, snapshots of the cluster, views, and the ports that
+//! the crates around this one implement. It imports no other layer.
+
+mod annotation;
+pub(crate) mod answer;
+mod attributes;
+mod binder;
+mod blocking;
+mod clock;
+pub(crate) mod cluster;
+mod config;
+pub(crate) mod facts;
+mod fault;
+mod loader;
+mod matching;
+mod names;
+pub(crate) mod node_order;
+mod object;
+mod placed;
+pub(crate) mod policy;
+mod quantity;
+mod read;
+mod real;
+mod request;
+mod selector;
+mod sender;
+pub(crate) mod slots;
+mod stamp;
+pub(crate) mod tally;
+mod text;
+mod verb;
+mod view;
+pub(crate) mod whole_cluster;
+mod words;
+
+pub use annotation::{Additions, Annotation, BindMetadata, Label, MAX_ANNOTATION_BYTES, MAX_ANNOTATIONS, MAX_LABELS};
+pub use answer::{
+    BindAnswer, DistinctReasons, MAX_REASON_BYTES, MAX_REASONS_BYTES, MAX_SCORE, NotBound, Preemption, SurveyAnswer,
+    VerbAnswer, Verdict, check as check_answers,
+};
+pub use attributes::ReadLine;
+pub(crate) use attributes::{Attribute, Columns, FACTS, NODE, PODS, Recording, ViewSource, fingerprints_of_nodes};
+pub use binder::{BindError, BindQuery, Binder, Binding, IsUnchanged, Leader, NotReserved, Reservation};
+pub use blocking::Blocking;
+pub use clock::{Clock, SystemClock};
+pub use cluster::{Cluster, Namespaces, Reserved};
+pub use config::{Mode, OnError, PROGRAM_VERBS, PolicyConfig};
+pub use facts::{
+    AbsentFacts, CsvError, FactAccess, FactError, FactSource, FactValue, Facts, MAX_FACT_KEY_BYTES,
+    MAX_FACT_TEXT_BYTES, MAX_FACTS, MAX_SOURCE_BYTES, MAX_TOTAL_FACT_BYTES, MAX_TOTAL_FACTS, SidecarFacts,
+    check_source_name,
+};
+pub use fault::{Fault, FaultKind};
+pub use loader::{LoadError, Loader, Module};
+pub use matching::{LabelSelector, Match, Operator, Requirement};
+pub use names::Names;
+pub use object::{
+    Entries, ImageName, MAX_KEPT_ANNOTATION_BYTES, Namespace, Node, ObjectError, Owner, Phase, Pod, Pool, Quantities,
+    Taint,
+};
+pub use placed::{Placed, Unlisted, UnlistedNode, placed_order};
+pub use policy::{Ask, CallClass, Limits, NodeSource, Policy, Program};
+pub use quantity::{QuantityError, parse_quantity};
+pub use read::{CandidateRead, Grouping, NodeRead, PlacedRead, PodRead, Read, ReadError, Shown, Value};
+pub use real::Real;
+pub use request::{Origin, PodId, RequestId};
+pub use selector::Selector;
+pub use sender::Sender;
+pub use slots::{Slot, Slots};
+pub use tally::{LabelValues, MAX_LABEL_VALUES, ShapeLimit};
+pub use text::{bounded, escaped, excerpt, is_unprintable, one_line, quotable};
+pub use verb::{Verb, Verbs};
+pub use view::{Candidate, View};

@@ -1,0 +1,13 @@
+//! The reads of a view as the decision cache knows them: a value is found by its attribute, and a call is recorded by the
+//! attributes that it reads.
+
+mod attribute;
+mod recording;
+mod source;
+
+pub use self::recording::ReadLine;
+pub(crate) use self::{
+    attribute::{Attribute, Columns, FACTS, NODE, PODS},
+    recording::Recording,
+    source::{ViewSource, fingerprints_of_nodes},
+};

@@ -1,0 +1,338 @@
+//! An immutable snapshot of the cluster: nodes by slot, and the pods placed on each.
+
+mod changes;
+mod own_pod;
+
+use std::sync::{Arc, OnceLock};
+
+use hashbrown::HashMap;
+
+use self::changes::changed;
+pub(crate) use self::own_pod::{OwnPlace, PlacedPod};
+use crate::model::{
+    Columns, Facts, LabelValues, Names, Namespace, Node, Placed, Pod, Selector, Slot, Slots, Unlisted, UnlistedNode,
+    node_order::NodeOrder,
+    placed_order,
+    tally::{Changes, Population, Shape, Tallies},
+};
+
+/// Nodes by slot, and slots by name.
+#[derive(Debug, Default)]
+pub struct Cluster {
+    slots: Slots,
+    names: OnceLock<Arc<Names>>,
+    order: OnceLock<Arc<NodeOrder>>,
+    all_slots: OnceLock<Arc<[u32]>>,
+    columns: Columns,
+    reserved: Reserved,
+    unlisted: Unlisted,
+    tallies: Tallies,
+    /// None where namespaces are not known.
+    namespaces: Option<Namespaces>,
+    /// The facts from outside. None are set before the snapshot is put in force.
+    facts: OnceLock<Arc<Facts>>,
+    /// The snapshot without the announced pods; none if no pod is announced in this one.
+    unannounced: Option<Arc<Self>>,
+}
+
+/// The namespaces of a cluster by name.
+pub type Namespaces = Arc<HashMap<Arc<str>, Arc<Namespace>>>;
+
+/// Pods that have a place reserved, each with its node, by UID: a request about such a pod may not name that node.
+pub type Reserved = Arc<HashMap<Box<str>, Arc<str>>>;
+
+// === impl Cluster ===
+
+impl Cluster {
+    /// A snapshot of these nodes; of two with one name the later wins when it is looked up.
+    pub fn new(slots: impl Into<Slots>) -> Self {
+        Self { slots: slots.into(), ..Self::default() }
+    }
+
+    /// The snapshot after this one; where every slot has the node of the same name, it shares all that follows from
+    /// names.
+    #[must_use]
+    pub fn successor(&self, slots: impl Into<Slots>) -> Self {
+        let slots = slots.into();
+        let has_name = |at: usize| {
+            let (Some(old), Some(new)) = (self.slots.get(at), slots.get(at)) else { return false };
+            Arc::ptr_eq(&old.node, &new.node)
+                || Arc::ptr_eq(old.node.name(), new.node.name())
+                || old.node.name() == new.node.name()
+        };
+        let same_names = slots.differing(&self.slots).all(has_name);
+        let names = self.names.get().map(|own| if same_names { Arc::clone(own) } else { Names::new(&slots).into() });
+        let order =
+            self.order.get().map(|own| if same_names { Arc::clone(own) } else { NodeOrder::new(&slots).into() });
+        Self {
+            slots,
+            names: names.map_or_else(OnceLock::new, OnceLock::from),
+            order: order.map_or_else(OnceLock::new, OnceLock::from),
+            reserved: Arc::clone(&self.reserved),
+            unlisted: Arc::clone(&self.unlisted),
+            namespaces: self.namespaces.clone(),
+            ..Self::default()
+        }
+    }
+
+    /// A snapshot of these nodes with the pods that this one has on them, and these facts. It follows no other.
+    pub(crate) fn with_nodes<'n>(
+        &self,
+        nodes: impl Iterator<Item = &'n Arc<Node>>,
+        facts: Option<&Arc<Facts>>,
+    ) -> Self {
+        let slot = |node: &Arc<Node>| Slot { placed: self.placed_on(node.name()), node: Arc::clone(node) };
+        Self {
+            slots: nodes.map(slot).collect(),
+            reserved: Arc::clone(&self.reserved),
+            unlisted: Arc::clone(&self.unlisted),
+            namespaces: self.namespaces.clone(),
+            facts: facts.map_or_else(OnceLock::new, |facts| OnceLock::from(Arc::clone(facts))),
+            ..Self::default()
+        }
+    }
+
+    /// The pods on the node with this name; none where they are not known.
+    pub(crate) fn placed_on(&self, node: &str) -> Option<Arc<Placed>> {
+        self.slots.get(self.find(node)? as usize)?.placed.clone()
+    }
+
+    /// The same snapshot, in which pods are announced; `unannounced` is the one without them.
+    pub(crate) fn with_unannounced(self, unannounced: Arc<Self>) -> Self {
+        Self { unannounced: Some(unannounced), ..self }
+    }
+
+    /// The snapshot without the announced pods; none if no pod is announced in this one.
+    pub(crate) fn unannounced(&self) -> Option<&Arc<Self>> {
+        self.unannounced.as_ref()
+    }
+
+    /// The same snapshot, in which these pods are where they have a place reserved.
+    #[must_use]
+    pub fn with_reserved(self, reserved: Reserved) -> Self {
+        Self { reserved, ..self }
+    }
+
+    /// The same snapshot with these pods on nodes that have no slot.
+    #[must_use]
+    pub fn with_unlisted(self, unlisted: Unlisted) -> Self {
+        Self { unlisted, ..self }
+    }
+
+    /// The same snapshot with these namespaces; none: they are not known.
+    #[must_use]
+    pub fn with_namespaces(self, namespaces: Option<Namespaces>) -> Self {
+        Self { namespaces, ..self }
+    }
+
+    /// The same snapshot with these facts from outside.
+    #[must_use]
+    pub fn with_facts(self, facts: Arc<Facts>) -> Self {
+        Self { facts: OnceLock::from(facts), ..self }
+    }
+
+    /// Gives the snapshot its facts, before it is used; of several calls the first counts.
+    pub(crate) fn set_facts(&self, facts: Arc<Facts>) {
+        let _ = self.facts.set(facts);
+    }
+
+    /// The facts from outside; none where nobody has set any.
+    pub(crate) fn facts(&self) -> Option<&Arc<Facts>> {
+        self.facts.get()
+    }
+
+    /// The namespace with this name; none if it is not known.
+    pub(crate) fn namespace(&self, name: &str) -> Option<&Namespace> {
+        self.namespaces.as_ref()?.get(name).map(AsRef::as_ref)
+    }
+
+    /// The pods on nodes that have no slot.
+    pub fn unlisted(&self) -> &Unlisted {
+        &self.unlisted
+    }
+
+    /// The pods that have a place reserved.
+    pub fn reserved(&self) -> &Reserved {
+        &self.reserved
+    }
+
+    /// A snapshot of nodes and of the pods that are bound to them and have not ended.
+    ///
+    /// Pods that are bound to a node that is not in the list are [unlisted](Self::unlisted).
+    pub fn from_objects(nodes: Vec<Node>, pods: Vec<Pod>) -> Self {
+        let mut by_node: HashMap<Box<str>, Vec<Arc<Pod>>> = HashMap::new();
+        for pod in pods {
+            if let Some(node) = pod.node().filter(|_| !pod.finished()) {
+                by_node.entry(node.into()).or_default().push(Arc::new(pod));
+            }
+        }
+        for pods in by_node.values_mut() {
+            pods.sort_by(|a, b| placed_order(a, b));
+        }
+        let slot = |node: Node| {
+            let pods = by_node.remove(node.name().as_ref()).unwrap_or_default();
+            Slot { node: Arc::new(node), placed: Some(Arc::new(Placed::new(pods))) }
+        };
+        // From the last on: of two nodes with one name the later is found, so it gets the pods.
+        let mut slots: Vec<Slot> = nodes.into_iter().rev().map(slot).collect();
+        slots.reverse();
+        let unlisted = |pods| UnlistedNode { node: None, placed: Arc::new(Placed::new(pods)) };
+        let unlisted = by_node.into_iter().map(|(node, pods)| (Arc::from(node), unlisted(pods))).collect();
+        Self::new(slots).with_unlisted(Arc::new(unlisted))
+    }
+
+    /// All nodes, by slot.
+    pub fn slots(&self) -> &Slots {
+        &self.slots
+    }
+
+    /// The slot of the node with this name.
+    pub fn find(&self, name: &str) -> Option<u32> {
+        self.names().find(name)
+    }
+
+    /// The nodes' names; made when they are first asked for, since whole nodes of a request are not looked up. Snapshots
+    /// with the same names share them.
+    pub fn names(&self) -> &Arc<Names> {
+        self.names.get_or_init(|| Arc::new(Names::new(&self.slots)))
+    }
+
+    /// The tie-breaks between nodes. They are made when a request first asks for them, and from then on with each
+    /// snapshot.
+    pub(crate) fn order(&self) -> &NodeOrder {
+        self.order.get_or_init(|| Arc::new(NodeOrder::new(&self.slots)))
+    }
+
+    /// Takes over columns and totals from the snapshot before this one; call it before this one is used.
+    pub(crate) fn follow(&self, before: &Self) {
+        let changed = || changed((&before.slots, before.facts()), (&self.slots, self.facts()));
+        self.columns.inherit_from(&before.columns, changed);
+        self.tallies.follow(&before.tallies, [before.population(), self.population()]);
+    }
+
+    /// The number of the pods that a selector matches, or the sum of their requests of a resource; none without a view of
+    /// pods.
+    pub(crate) fn total(&self, selector: &Selector<&str>, requested: Option<&str>) -> Option<i128> {
+        self.has_pods().then(|| self.tallies.total(selector, requested, self.population()))
+    }
+
+    /// Whether a total has to be worked out from all pods first.
+    pub(crate) fn needs_walk(&self, shape: &Shape<&str>) -> bool {
+        self.has_pods() && !self.tallies.has(shape)
+    }
+
+    fn has_pods(&self) -> bool {
+        // A snapshot has the pods of all its nodes or of none.
+        self.slots.get(0).is_none_or(|slot| slot.placed.is_some())
+    }
+
+    /// The values of a label of nodes, with how many nodes have each.
+    pub(crate) fn label_values(&self, key: &str) -> Arc<LabelValues> {
+        self.tallies.label_values(key, &self.slots)
+    }
+
+    /// Whether both snapshots have the same pods on the same nodes, and the same labels of nodes.
+    pub(crate) fn has_pods_of(&self, other: &Self) -> bool {
+        Changes::between(self.population(), other.population()).is_empty()
+    }
+
+    /// All nodes and pods.
+    pub(crate) fn population(&self) -> Population<'_> {
+        Population { slots: &self.slots, unlisted: &self.unlisted }
+    }
+
+    pub(crate) fn tallies(&self) -> &Tallies {
+        &self.tallies
+    }
+
+    /// Every slot in its order.
+    pub(crate) fn all_slots(&self) -> &Arc<[u32]> {
+        self.all_slots.get_or_init(|| (0..self.slots.len() as u32).collect())
+    }
+
+    /// The values that policies read, by slot.
+    pub(crate) fn columns(&self) -> &Columns {
+        &self.columns
+    }
+
+    /// The number of pods placed on all nodes together.
+    pub fn pod_count(&self) -> usize {
+        self.slots.pod_count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+
+    fn node(name: &str, zone: &str) -> Node {
+        let json = format!(r#"{{"metadata":{{"name":"{name}","labels":{{"zone":"{zone}"}}}}}}"#);
+        Node::from_json(Bytes::from(json)).unwrap()
+    }
+
+    fn pod(uid: &str, node: &str, phase: &str) -> Pod {
+        let json = format!(
+            r#"{{"metadata":{{"uid":"{uid}"}},"spec":{{"nodeName":"{node}"}},"status":{{"phase":"{phase}"}}}}"#
+        );
+        Pod::placed_from_json(json.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn pods_are_placed_on_their_nodes_until_they_end() {
+        let pods = vec![pod("a", "n1", "Running"), pod("b", "n1", "Failed"), pod("c", "n2", ""), pod("d", "", "")];
+        let cluster = Cluster::from_objects(vec![node("n1", "x"), node("n2", "x")], pods);
+        let uids = |slot: &Slot| slot.placed.as_ref().unwrap().pods().iter().map(|pod| pod.uid().to_owned()).collect();
+        let placed: Vec<Vec<String>> = cluster.slots().iter().map(uids).collect();
+        assert_eq!(placed, [["a"], ["c"]]);
+        assert_eq!(cluster.pod_count(), 2);
+    }
+
+    #[test]
+    fn a_successor_shares_the_names_only_where_no_slot_changes_its_name() {
+        let slots =
+            |names: &[&str]| Cluster::from_objects(names.iter().map(|name| node(name, "x")).collect(), vec![]).slots;
+        let first = Cluster::new(slots(&["a", "b"]));
+        // The index is made when it is first asked for; one that was not made cannot be shared.
+        first.names();
+        let shares = |second: &Cluster| Arc::ptr_eq(first.names(), second.names());
+        assert!(shares(&first.successor(slots(&["a", "b"]))));
+        for other in [&["a", "c"][..], &["b", "a"], &["a"], &["a", "b", "c"]] {
+            let second = first.successor(slots(other));
+            assert!(!shares(&second));
+            for (at, name) in other.iter().enumerate() {
+                assert_eq!(second.find(name), Some(at as u32));
+            }
+            assert_eq!(second.find("b").is_some(), other.contains(&"b"));
+        }
+    }
+
+    #[test]
+    fn a_pod_is_left_out_by_its_uid_or_without_one_by_its_name() {
+        let placed = vec![pod("a", "n1", "Running"), pod("b", "n2", "Running"), pod("c", "n2", "Running")];
+        let cluster = Cluster::from_objects(vec![node("n1", "x"), node("n2", "x")], placed);
+        let left = |pod: &Pod| cluster.without(pod).map(|cluster| cluster.pod_count());
+        assert_eq!(left(&pod("c", "n2", "")), Some(2));
+        assert_eq!(left(&pod("c", "", "")), Some(2), "the node is found");
+        assert_eq!(left(&pod("c", "n1", "")), Some(2), "it is where the cluster says");
+        assert_eq!(left(&pod("d", "n1", "")), None, "another pod is not it");
+        let named = |uid: &str, name: &str| {
+            let json = format!(r#"{{"metadata":{{"name":"{name}","uid":"{uid}"}},"spec":{{"nodeName":"n1"}}}}"#);
+            Pod::placed_from_json(json.as_bytes()).unwrap()
+        };
+        let cluster = Cluster::from_objects(vec![node("n1", "x")], vec![named("old", "web-0")]);
+        assert!(cluster.without(&named("", "web-0")).is_some(), "a manifest has no UID");
+        assert!(cluster.without(&named("new", "web-0")).is_none(), "it was deleted and made again");
+        assert!(cluster.without(&named("", "web-1")).is_none());
+    }
+
+    #[test]
+    fn of_two_nodes_with_one_name_the_later_is_found_with_its_pods() {
+        let cluster = Cluster::from_objects(vec![node("n1", "old"), node("n1", "new")], vec![pod("a", "n1", "")]);
+        let slot = &cluster.slots()[cluster.find("n1").unwrap() as usize];
+        assert_eq!(slot.node.labels().get("zone"), Some("new"));
+        assert_eq!(slot.placed.as_ref().unwrap().position("a"), Some(0));
+        assert_eq!(cluster.find("n2"), None);
+    }
+}

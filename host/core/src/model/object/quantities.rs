@@ -1,0 +1,249 @@
+//! Amounts of resources by name, as whole numbers.
+
+use std::{borrow::Cow, collections::BTreeMap, fmt};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error, MapAccess, Visitor},
+};
+
+use super::entries::Text;
+use crate::model::parse_quantity;
+
+/// Amounts by resource name: cpu in millicores, all else in base units.
+///
+/// They are sorted by name: an object with tens of thousands of names, which only a hostile one has, takes no longer
+/// for each.
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
+pub struct Quantities(Vec<(Cow<'static, str>, i64)>);
+
+/// Amounts that are being summed up.
+#[derive(Debug, Default)]
+pub(crate) struct Sums<'q>(BTreeMap<&'q str, i64>);
+
+/// Names that nearly every node and pod has; they are not stored again for each.
+const COMMON: [&str; 6] = ["cpu", "memory", "ephemeral-storage", "pods", "hugepages-1Gi", "hugepages-2Mi"];
+
+// === impl Quantities ===
+
+impl Quantities {
+    /// The amount of a resource; 0 if there is none.
+    pub fn get(&self, name: &str) -> i64 {
+        self.position(name).map_or(0, |at| self.0[at].1)
+    }
+
+    /// Whether the resource is named, if only with 0.
+    pub fn names(&self, name: &str) -> bool {
+        self.position(name).is_ok()
+    }
+
+    /// All amounts, by name in ascending order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, i64)> {
+        self.0.iter().map(|(name, amount)| (name.as_ref(), *amount))
+    }
+
+    fn position(&self, name: &str) -> Result<usize, usize> {
+        self.0.binary_search_by(|(own, _)| own.as_ref().cmp(name))
+    }
+
+    /// Of two amounts of one resource the last one counts.
+    fn of(mut amounts: Vec<(Cow<'static, str>, i64)>) -> Self {
+        // A stable sort keeps amounts of one name in their order; reversed, the last comes first.
+        amounts.reverse();
+        amounts.sort_by(|(left, _), (right, _)| left.cmp(right));
+        amounts.dedup_by(|(later, _), (kept, _)| later == kept);
+        amounts.shrink_to_fit();
+        Self(amounts)
+    }
+}
+
+// === impl Sums ===
+
+impl<'q> Sums<'q> {
+    /// Adds every amount of `other`.
+    pub(crate) fn add_all(&mut self, other: &'q Quantities) {
+        for (name, amount) in other.iter() {
+            self.add(name, amount);
+        }
+    }
+
+    /// Adds to the amount of a resource, and returns the sum.
+    pub(crate) fn add(&mut self, name: &'q str, amount: i64) -> i64 {
+        let sum = self.0.entry(name).or_default();
+        *sum = sum.saturating_add(amount);
+        *sum
+    }
+
+    /// Raises the amount of a resource to this one if that is larger.
+    pub(crate) fn raise(&mut self, name: &'q str, amount: i64) {
+        let largest = self.0.entry(name).or_default();
+        *largest = amount.max(*largest);
+    }
+
+    /// Replaces the amounts that `other` names.
+    pub(crate) fn replace_all(&mut self, other: &'q Quantities) {
+        self.0.extend(other.iter());
+    }
+
+    pub(crate) fn get(&self, name: &str) -> i64 {
+        self.0.get(name).copied().unwrap_or(0)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'q str, i64)> {
+        self.0.iter().map(|(name, amount)| (*name, *amount))
+    }
+}
+
+impl From<Sums<'_>> for Quantities {
+    fn from(sums: Sums<'_>) -> Self {
+        Self(sums.iter().map(|(name, amount)| (stored(name), amount)).collect())
+    }
+}
+
+fn stored(name: &str) -> Cow<'static, str> {
+    COMMON
+        .iter()
+        .find(|common| **common == name)
+        .map_or_else(|| Cow::Owned(name.to_owned()), |common| Cow::Borrowed(*common))
+}
+
+impl fmt::Debug for Quantities {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+impl<'de> Deserialize<'de> for Quantities {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct QuantitiesVisitor;
+
+        impl<'de> Visitor<'de> for QuantitiesVisitor {
+            type Value = Quantities;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map of resource names to quantities")
+            }
+
+            fn visit_unit<E>(self) -> Result<Quantities, E> {
+                Ok(Quantities::default())
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Quantities, A::Error> {
+                let mut amounts = Vec::new();
+                while let Some(Text(name)) = map.next_key()? {
+                    let Amount(text) = map.next_value()?;
+                    let per_unit = if name == "cpu" { 1000 } else { 1 };
+                    let amount = parse_quantity(&text, per_unit).map_err(A::Error::custom)?;
+                    amounts.push((stored(&name), amount));
+                }
+                Ok(Quantities::of(amounts))
+            }
+        }
+
+        deserializer.deserialize_any(QuantitiesVisitor)
+    }
+}
+
+/// A quantity is text in the API's JSON; YAML by hand has bare numbers too.
+struct Amount<'a>(Cow<'a, str>);
+
+impl<'de> Deserialize<'de> for Amount<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct AmountVisitor;
+
+        impl<'de> Visitor<'de> for AmountVisitor {
+            type Value = Amount<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a quantity such as \"100m\", \"1Gi\" or 2")
+            }
+
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Amount<'de>, E> {
+                Ok(Amount(Cow::Borrowed(text)))
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Amount<'de>, E> {
+                Ok(Amount(Cow::Owned(text.to_owned())))
+            }
+
+            fn visit_u64<E>(self, number: u64) -> Result<Amount<'de>, E> {
+                Ok(Amount(Cow::Owned(number.to_string())))
+            }
+
+            fn visit_i64<E>(self, number: i64) -> Result<Amount<'de>, E> {
+                Ok(Amount(Cow::Owned(number.to_string())))
+            }
+
+            fn visit_f64<E>(self, number: f64) -> Result<Amount<'de>, E> {
+                Ok(Amount(Cow::Owned(number.to_string())))
+            }
+        }
+
+        deserializer.deserialize_any(AmountVisitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::{collection::vec, prelude::*, sample::select};
+
+    use super::*;
+
+    const NAMES: [&str; 5] = ["cpu", "memory", "pods", "example.com/gpu", "example.com/disk"];
+
+    fn any_amounts() -> impl Strategy<Value = Vec<(&'static str, i64)>> {
+        vec((select(&NAMES[..]), prop_oneof![-5i64..100, Just(i64::MAX)]), 0..8)
+    }
+
+    fn quantities(amounts: &[(&str, i64)]) -> (Quantities, BTreeMap<String, i64>) {
+        let stored = amounts.iter().map(|(name, amount)| (stored(name), *amount)).collect();
+        (Quantities::of(stored), amounts.iter().map(|(name, amount)| ((*name).to_owned(), *amount)).collect())
+    }
+
+    fn map_of(quantities: &Quantities) -> BTreeMap<String, i64> {
+        quantities.iter().map(|(name, amount)| (name.to_owned(), amount)).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn quantities_are_a_map_of_amounts(left in any_amounts(), right in any_amounts()) {
+            let (left, left_map) = quantities(&left);
+            let (right, right_map) = quantities(&right);
+            prop_assert_eq!(map_of(&left), left_map.clone());
+            prop_assert!(left.iter().is_sorted_by(|(one, _), (next, _)| one < next));
+            for name in NAMES {
+                prop_assert_eq!(left.get(name), left_map.get(name).copied().unwrap_or(0));
+                prop_assert_eq!(left.names(name), left_map.contains_key(name));
+            }
+            let mut sums = Sums::default();
+            sums.add_all(&left);
+            sums.add_all(&right);
+            let mut expected = left_map.clone();
+            for (name, amount) in &right_map {
+                let sum = expected.entry(name.clone()).or_default();
+                *sum = sum.saturating_add(*amount);
+            }
+            prop_assert_eq!(map_of(&sums.into()), expected);
+            let mut replaced = Sums::default();
+            replaced.add_all(&left);
+            replaced.replace_all(&right);
+            let mut expected = left_map;
+            expected.extend(right_map);
+            prop_assert_eq!(map_of(&replaced.into()), expected);
+        }
+    }
+
+    #[test]
+    fn amounts_are_read_from_text_and_numbers() {
+        let read = |json| serde_json::from_str::<Quantities>(json).map(|quantities| map_of(&quantities));
+        let amounts = read(r#"{"cpu":"1500m","memory":"1Ki","x/gpu":2,"pods":110,"cpu":0.25,"y":-1,"z":1e3}"#).unwrap();
+        let expected = [("cpu", 250), ("memory", 1024), ("pods", 110), ("x/gpu", 2), ("y", -1), ("z", 1000)];
+        assert_eq!(amounts, expected.map(|(name, amount)| (name.to_owned(), amount)).into());
+        assert!(read("null").unwrap().is_empty());
+        for json in [r#"{"cpu":"lots"}"#, r#"{"cpu":true}"#, r#"{"cpu":{}}"#, "[]", "1"] {
+            assert!(read(json).is_err(), "{json}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Reads about the whole cluster, whatever nodes the request has.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
+
+use super::View;
+use crate::model::{
+    Cluster, MAX_LABEL_VALUES, Node, Pod, Read, ReadError, Selector, Slot, Value,
+    tally::{NotAdmitted, Shape},
+};
+
+// === impl View ===
+
+impl View {
+    /// The same view, whose reader says which node it is asked about: see [`View::ask_about`].
+    #[must_use]
+    pub(crate) fn asked_about_each(mut self) -> Self {
+        self.asked_about = Some(Arc::new(AtomicU32::new(u32::MAX)));
+        self
+    }
+
+    /// Tells the view that the following reads are made to answer about this node.
+    pub(crate) fn ask_about(&self, node: u32) {
+        if let Some(asked_about) = &self.asked_about {
+            // One thread writes it and reads it.
+            asked_about.store(node, Ordering::Relaxed);
+        }
+    }
+
+    /// Notes the keys by which the policy reads the whole cluster.
+    pub(super) fn admit(&self, read: &Read<'_>) -> Result<(), ReadError> {
+        let Some(limit) = &self.shapes else { return Ok(()) };
+        let admitted = match (shape_of(read), read) {
+            (Some(shape), _) => limit.admit(&shape),
+            (None, Read::ClusterNodesWithLabel { key, .. } | Read::ClusterLabelValues(key)) => {
+                limit.admit_node_label(key)
+            }
+            _ => Ok(()),
+        };
+        admitted.map_err(|why| match why {
+            NotAdmitted::TooMany => ReadError::TooManyShapes,
+            NotAdmitted::LongKey(bytes) => ReadError::LongKey(bytes),
+        })
+    }
+
+    /// Whether the answer to a read has to be worked out from all pods or nodes first. Only a call does that: it has a
+    /// permit and a deadline, and a comparison of cached answers has none.
+    pub(crate) fn needs_walk(&self, read: &Read<'_>) -> bool {
+        let Some(cluster) = self.whole.cluster() else { return false };
+        match read {
+            Read::ClusterNodesWithLabel { key, .. } | Read::ClusterLabelValues(key) => {
+                !cluster.tallies().has_label_values(key)
+            }
+            _ => shape_of(read).is_some_and(|shape| cluster.needs_walk(&shape)),
+        }
+    }
+
+    /// The number of the pods of the cluster that a selector matches, or the sum of their requests, without those that are
+    /// gone.
+    pub(super) fn total(&self, selector: &Selector<&str>, requested: Option<&str>) -> Option<i64> {
+        let cluster = self.whole.cluster()?;
+        let mut total = cluster.total(selector, requested)?;
+        self.each_not_counted(cluster, |pod, node| {
+            if selector.matches(pod, node) {
+                total -= requested.map_or(1, |name| i128::from(pod.requests().get(name)));
+            }
+        });
+        Some(i64::try_from(total).unwrap_or(i64::MAX))
+    }
+
+    pub(super) fn nodes_with_label(&self, key: &str, value: &str) -> Option<i64> {
+        Some(i64::from(self.whole.cluster()?.label_values(key).count(value)))
+    }
+
+    pub(super) fn label_values(&self, key: &str) -> Result<Value<'_>, ReadError> {
+        let Some(cluster) = self.whole.cluster() else { return Ok(Value::Absent) };
+        let values = cluster.label_values(key);
+        if values.iter().len() > MAX_LABEL_VALUES {
+            Err(ReadError::TooManyValues)
+        } else {
+            Ok(Value::LabelValues(values))
+        }
+    }
+
+    /// The pods that the cluster has and that do not count: the request's own, and those that are taken as gone.
+    fn each_not_counted(&self, cluster: &Cluster, mut each: impl FnMut(&Pod, Option<&Node>)) {
+        let own = self.whole.own();
+        if let Some(own) = own {
+            each(&own.pod, own.node.as_deref());
+        }
+        let is_own = |pod: &Pod| own.is_some_and(|own| own.pod.is_same_object(pod));
+        let nodes = match &self.asked_about {
+            Some(asked_about) => {
+                let node = asked_about.load(Ordering::Relaxed) as usize;
+                node..node.saturating_add(1).min(self.gone.len())
+            }
+            None => 0..self.gone.len(),
+        };
+        for node in nodes {
+            let gone = self.gone_from(node as u32);
+            let Ok(Slot { node, placed: Some(placed) }) = self.slot(node as u32) else { continue };
+            // A scheduler that sends whole objects may name pods that the cluster does not have yet.
+            let known = cluster.find(node.name()).and_then(|at| cluster.slots().get(at as usize));
+            let Some(Slot { node, placed: Some(known) }) = known else { continue };
+            for pod in gone.iter().filter_map(|at| placed.pods().get(*at as usize)).filter(|pod| !is_own(pod)) {
+                if known.pods().iter().any(|own| own.is_same_object(pod)) {
+                    each(pod, Some(node));
+                }
+            }
+        }
+    }
+}
+
+/// The shape of the total of pods that a read asks for.
+fn shape_of<'a>(read: &Read<'a>) -> Option<Shape<&'a str>> {
+    match read {
+        Read::ClusterCount(selector)
+        | Read::ClusterCountUpTo { selector, .. }
+        | Read::ClusterAtLeast { selector, .. } => Some(Shape::of(selector, None)),
+        Read::ClusterRequested { selector, name } => Some(Shape::of(selector, Some(*name))),
+        _ => None,
+    }
+}
