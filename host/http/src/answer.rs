@@ -28,6 +28,9 @@ const BYTES_PER_NODE: usize = 256;
 const OBJECT_BYTES_PER_BYTE: usize = 2;
 const OBJECT_BYTES_PER_COMMA: usize = 128;
 
+/// Maximum bytes of a pod. etcd stores at most 1.5 MiB, which can be a few times as much in JSON.
+const MAX_POD: usize = 8 << 20;
+
 /// The handling of a bind.
 #[derive(Debug)]
 pub(crate) enum Handling {
@@ -102,6 +105,9 @@ fn parse_bytes(json: &[u8]) -> usize {
 
 /// A pod that does not keep its whole request in memory.
 fn pod(json: &[u8]) -> Result<Arc<Pod>, WireError> {
+    if json.len() > MAX_POD {
+        return Err(WireError::beyond(format!("Pod has more than {MAX_POD} bytes")));
+    }
     Ok(Arc::new(Pod::from_json(Bytes::copy_from_slice(json))?))
 }
 

@@ -28,9 +28,6 @@ use crate::{
     request_cache::{KnownNodeOrder, NameIndex},
 };
 
-/// Maximum bytes of a pod. etcd stores at most 1.5 MiB, which can be a few times as much in JSON.
-const MAX_POD: usize = 8 << 20;
-
 /// A preempt request.
 #[derive(Debug)]
 pub(crate) struct PreemptArgs<'a> {
@@ -47,9 +44,7 @@ pub(crate) fn extender_args(
     names: &NameIndex,
     known: &impl Fn() -> KnownNodeOrder,
 ) -> Result<ExtenderArgs, WireError> {
-    let args = fast_path::args(body, names, known).map_or_else(|| by_serde(body, names.names()), Ok)?;
-    check_pod(&args.pod, "ExtenderArgs")?;
-    Ok(args)
+    fast_path::args(body, names, known).map_or_else(|| by_serde(body, names.names()), Ok)
 }
 
 /// Reads any valid `ExtenderArgs`, or reports the error.
@@ -73,9 +68,7 @@ pub(crate) fn preempt_args(body: &Bytes) -> Result<PreemptArgs<'_>, WireError> {
         (None, Some(meta)) => meta.into_queries(Victims::Uids),
         (None, None) => Vec::new(),
     };
-    let pod = pod(body, "ExtenderPreemptionArgs", wire.pod)?;
-    check_pod(&pod, "ExtenderPreemptionArgs")?;
-    Ok(PreemptArgs { pod, candidates })
+    Ok(PreemptArgs { pod: pod(body, "ExtenderPreemptionArgs", wire.pod)?, candidates })
 }
 
 /// Maximum bytes of an `ExtenderBindingArgs`: four short texts.
@@ -115,13 +108,6 @@ fn parse<'a, T: Fields<'a>>(subject: &str, body: &'a Bytes, what: &str) -> Resul
 fn pod(body: &Bytes, what: &str, pod: Option<&RawValue>) -> Result<Bytes, WireError> {
     let missing = || WireError::malformed(format!("the request is no {what}: Pod is missing; expected an object"));
     pod.map(|pod| slice(body, pod)).ok_or_else(missing)
-}
-
-fn check_pod(pod: &Bytes, what: &str) -> Result<(), WireError> {
-    if pod.len() <= MAX_POD {
-        return Ok(());
-    }
-    Err(WireError::beyond(format!("the request is no {what}: Pod has more than {MAX_POD} bytes")))
 }
 
 /// The part of the body that a raw value was borrowed from.

@@ -22,7 +22,6 @@ mod peers;
 mod reply;
 mod request_cache;
 mod server;
-mod text;
 mod tls;
 mod verb;
 mod wire;

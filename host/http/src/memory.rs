@@ -35,17 +35,10 @@ impl MemoryReservation {
         self.bytes += bytes;
         Ok(())
     }
-
-    /// Releases all but this many bytes.
-    pub(crate) fn shrink_to(&mut self, bytes: usize) {
-        let given = self.bytes.saturating_sub(bytes);
-        self.free.fetch_add(given, Ordering::Relaxed);
-        self.bytes -= given;
-    }
 }
 
 impl Drop for MemoryReservation {
     fn drop(&mut self) {
-        self.shrink_to(0);
+        self.free.fetch_add(self.bytes, Ordering::Relaxed);
     }
 }

@@ -28,14 +28,15 @@ pub(crate) struct NameIndex {
     text: Vec<u8>,
     /// Where in the text the name of each slot ends.
     ends: Vec<usize>,
-    order: SuccessorTable,
+    /// The order in which requests give the names.
+    pub(crate) order: SuccessorTable,
 }
 
 /// The whole nodes that requests have brought, with their order.
 #[derive(Debug, Default)]
 pub(crate) struct KnownNodeOrder {
     pub(crate) nodes: KnownNodes,
-    index: Arc<NameIndex>,
+    pub(crate) index: Arc<NameIndex>,
 }
 
 /// The order in which requests list the slots of a cluster.
@@ -108,21 +109,6 @@ impl NameIndex {
         let start = if at == 0 { 0 } else { self.ends[at - 1] };
         &self.text[start..*end]
     }
-
-    /// The order in which requests give the names.
-    #[inline]
-    pub(crate) fn order(&self) -> &SuccessorTable {
-        &self.order
-    }
-}
-
-// === impl KnownNodeOrder ===
-
-impl KnownNodeOrder {
-    /// The order in which requests give the nodes.
-    pub(crate) fn order(&self) -> &SuccessorTable {
-        &self.index.order
-    }
 }
 
 // === impl SuccessorTable ===
@@ -187,10 +173,10 @@ mod tests {
     fn the_order_outlives_a_change_of_the_names() {
         let cache = RequestCache::default();
         let first = cache.names(Some(&cluster(&["a", "b", "c"])));
-        first.order().learn(None, 2);
+        first.order.learn(None, 2);
         let after = cache.names(Some(&cluster(&["a", "b", "c", "d"])));
-        assert_eq!((after.order().after(None), after.order().after(Some(2))), (Some(2), Some(3)));
-        assert_eq!(cache.names(Some(&cluster(&["a"]))).order().after(None), None);
+        assert_eq!((after.order.after(None), after.order.after(Some(2))), (Some(2), Some(3)));
+        assert_eq!(cache.names(Some(&cluster(&["a"]))).order.after(None), None);
     }
 
     #[test]

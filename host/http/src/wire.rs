@@ -184,22 +184,10 @@ impl Wire {
         if verb == ExtenderVerb::Bind {
             return Ok(self.bind(request, group, body, origin).await);
         }
-        self.decide_here(request, group, verb, body, origin).await
-    }
-
-    /// Answers a request of any verb but bind. Guests compute, and 100 MB of JSON take long to parse.
-    async fn decide_here(
-        &self,
-        request: &WireRequest<'_>,
-        group: &str,
-        verb: ExtenderVerb,
-        ReceivedBody { bytes, mut reserved }: ReceivedBody,
-        origin: RequestOrigin,
-    ) -> Result<(ExtenderReply, Option<MemoryReservation>), WireError> {
+        let ReceivedBody { bytes, mut reserved } = body;
         let (is_short, name) = (bytes.len() <= SHORT, group.to_owned());
         let decide = move |gateway: &Gateway, cache: &RequestCache| {
             let reply = verb.answer(Backend { gateway, cache }, &name, &bytes, origin, &mut reserved);
-            reserved.shrink_to(reply.body.len());
             (reply, Some(reserved))
         };
         self.run(request, group, verb, is_short, decide).await
@@ -217,7 +205,17 @@ impl Wire {
         is_short: bool,
         decide: impl FnOnce(&Gateway, &RequestCache) -> T + Send + 'static,
     ) -> Result<T, WireError> {
-        let permits = if verb == ExtenderVerb::Bind { Arc::clone(&self.binds) } else { self.decisions_of(group) };
+        let permits = if verb == ExtenderVerb::Bind {
+            Arc::clone(&self.binds)
+        } else {
+            let mut groups = self.decisions.lock();
+            if !groups.contains_key(group) {
+                // A group that is gone is kept until its last decision is through.
+                groups.retain(|name, permits| Arc::strong_count(permits) > 1 || exists(&self.gateway, name));
+            }
+            let new = || semaphore(self.max_decisions);
+            Arc::clone(groups.entry(group.into()).or_insert_with(new))
+        };
         let permit = self.permit(&permits, request).await?;
         let (gateway, cache, id) = (Arc::clone(&self.gateway), Arc::clone(&self.cache), request.id.clone());
         let decide = move || {
@@ -242,17 +240,6 @@ impl Wire {
         let deadline = self.gateway.deadline(request.received);
         let permit = timeout_at(deadline.into(), Arc::clone(permits).acquire_owned()).await;
         permit.ok().and_then(Result::ok).ok_or_else(WireError::queue_timeout)
-    }
-
-    /// The permits of a group that exists.
-    fn decisions_of(&self, group: &str) -> Arc<Semaphore> {
-        let mut groups = self.decisions.lock();
-        if let Some(permits) = groups.get(group) {
-            return Arc::clone(permits);
-        }
-        // A group that is gone is kept until its last decision is through.
-        groups.retain(|name, permits| Arc::strong_count(permits) > 1 || exists(&self.gateway, name));
-        Arc::clone(groups.entry(group.into()).or_insert_with(|| semaphore(self.max_decisions)))
     }
 
     fn report(&self, request: &WireRequest<'_>, reply: &ExtenderReply) {

@@ -1,11 +1,6 @@
 //! A small client: HTTP/1.1 or h2 over one connection, every wait with a deadline.
 
-use std::{
-    future::Future,
-    net::{IpAddr, SocketAddr},
-    sync::Arc,
-    time::Duration,
-};
+use std::{future::Future, net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result, bail};
 use bytes::Bytes;
@@ -16,7 +11,7 @@ use rustls::{ClientConfig, pki_types::ServerName};
 use serde_json::Value;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::{TcpSocket, TcpStream},
+    net::TcpStream,
     time::timeout,
 };
 use tokio_rustls::TlsConnector;
@@ -92,19 +87,6 @@ impl Client {
     /// If the server does not take it.
     pub async fn connect(address: SocketAddr) -> Result<Self> {
         let stream = within("connecting", TcpStream::connect(address)).await??;
-        let (sender, connection) = conn::http1::handshake(TokioIo::new(stream)).await?;
-        tokio::spawn(connection);
-        Ok(Self { sender: Sender::Http1(sender), address, header: None })
-    }
-
-    /// An HTTP/1.1 connection from one of the machine's addresses.
-    ///
-    /// # Errors
-    /// If the address is not the machine's, or the server does not take the connection.
-    pub async fn connect_from(from: IpAddr, address: SocketAddr) -> Result<Self> {
-        let socket = if from.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-        socket.bind((from, 0).into())?;
-        let stream = within("connecting", socket.connect(address)).await??;
         let (sender, connection) = conn::http1::handshake(TokioIo::new(stream)).await?;
         tokio::spawn(connection);
         Ok(Self { sender: Sender::Http1(sender), address, header: None })

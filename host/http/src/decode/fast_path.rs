@@ -109,7 +109,7 @@ fn list(cursor: &mut Cursor<'_>, known: &impl KnownElements) -> Option<Elements>
         return Some(Elements::default());
     }
     // A short request must not pay for a large cluster.
-    let most = known.order().len().min(cursor.rest().len() / USUAL_BYTES);
+    let most = known.order().len().min((cursor.body.len() - cursor.at) / USUAL_BYTES);
     let (mut ranges, mut slots) = (Vec::with_capacity(most), Vec::with_capacity(most));
     let (mut before, mut tries) = (None, TRIES);
     loop {
@@ -118,15 +118,13 @@ fn list(cursor: &mut Cursor<'_>, known: &impl KnownElements) -> Option<Elements>
             return None;
         }
         let start = cursor.at;
-        let expected = expected(known, before, tries, cursor.rest());
         // After a misprediction the order is probably new: try one successor only.
-        tries = if expected.is_some() { TRIES } else { 1 };
-        let found = match expected {
-            Some((slot, bytes)) => {
-                cursor.skip(bytes);
-                ElementMatch::Known(slot)
-            }
-            None => mispredicted(known, before, cursor)?,
+        let found = if let Some((slot, bytes)) = expected(known, before, tries, &cursor.body[start..]) {
+            (cursor.at, tries) = (start + bytes, TRIES);
+            ElementMatch::Known(slot)
+        } else {
+            tries = 1;
+            mispredicted(known, before, cursor)?
         };
         ranges.push(start..cursor.at);
         slots.push(found.slot());
@@ -165,16 +163,6 @@ fn mispredicted(known: &impl KnownElements, before: Option<u32>, cursor: &mut Cu
 // === impl Cursor ===
 
 impl<'b> Cursor<'b> {
-    /// The bytes after the cursor.
-    fn rest(&self) -> &'b [u8] {
-        &self.body[self.at..]
-    }
-
-    /// Skips this many bytes of [`Cursor::rest`].
-    fn skip(&mut self, bytes: usize) {
-        self.at += bytes;
-    }
-
     /// Skips whitespace and returns the next byte without consuming it.
     fn peek(&mut self) -> Option<u8> {
         while let Some(b' ' | b'\n' | b'\t' | b'\r') = self.body.get(self.at) {
@@ -191,13 +179,13 @@ impl<'b> Cursor<'b> {
     /// The next string, if it has no escapes.
     fn text(&mut self) -> Option<&'b str> {
         self.eat(b'"')?;
-        let rest = self.rest();
+        let rest = &self.body[self.at..];
         let length = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20))?;
         // Whitespace is not skipped here: a tab within quotes is an error.
         if rest[length] != b'"' {
             return None;
         }
-        self.skip(length + 1);
+        self.at += length + 1;
         std::str::from_utf8(&rest[..length]).ok()
     }
 
@@ -217,7 +205,7 @@ impl<'b> Cursor<'b> {
     /// Consumes a null.
     fn null(&mut self) -> Option<()> {
         self.peek()?;
-        self.rest().starts_with(b"null").then(|| self.skip(4))
+        self.body[self.at..].starts_with(b"null").then(|| self.at += 4)
     }
 
     /// The text of the next value of any type.
@@ -228,7 +216,7 @@ impl<'b> Cursor<'b> {
 
     /// The range of the next value of any type.
     fn value(&mut self) -> Option<Range<usize>> {
-        let mut values = Deserializer::from_slice(self.rest()).into_iter::<&RawValue>();
+        let mut values = Deserializer::from_slice(&self.body[self.at..]).into_iter::<&RawValue>();
         let length = values.next()?.ok()?.get().len();
         self.at += values.byte_offset();
         Some(self.at - length..self.at)
@@ -254,7 +242,7 @@ impl ElementMatch {
 
 impl KnownElements for NameIndex {
     fn order(&self) -> &SuccessorTable {
-        self.order()
+        &self.order
     }
 
     fn bytes(&self, slot: u32) -> &[u8] {
@@ -268,7 +256,7 @@ impl KnownElements for NameIndex {
 
 impl KnownElements for KnownNodeOrder {
     fn order(&self) -> &SuccessorTable {
-        self.order()
+        &self.index.order
     }
 
     fn bytes(&self, slot: u32) -> &[u8] {

@@ -5,8 +5,6 @@ use std::{borrow::Cow, ops::Range, sync::Arc};
 use bytes::Bytes;
 use plimsoll_core::{Cluster, KnownNodes, Names, NodeObject, Nodes};
 
-use crate::text::push_text;
-
 /// Bytes that most names need, quotes included.
 const NAME_SIZE: usize = 64;
 
@@ -43,7 +41,8 @@ impl WireNodes {
         let (mut ranges, mut slots) = (Vec::with_capacity(names.len()), Vec::with_capacity(names.len()));
         for name in names {
             let start = text.len();
-            push_text(&mut text, name);
+            // It is infallible to write a text into memory.
+            let _ = serde_json::to_writer(&mut text, name);
             ranges.push(start..text.len());
             slots.push(known.find(name).unwrap_or(Nodes::UNKNOWN));
             text.push(b',');

@@ -30,7 +30,7 @@ impl Wire {
         &self,
         request: &WireRequest<'_>,
         group: &str,
-        ReceivedBody { bytes, mut reserved }: ReceivedBody,
+        ReceivedBody { bytes, reserved }: ReceivedBody,
         origin: RequestOrigin,
     ) -> (ExtenderReply, Option<MemoryReservation>) {
         // Before it waits for a permit: the next filter counts the pod already.
@@ -49,7 +49,6 @@ impl Wire {
             }
             Err(error) => ExtenderVerb::Bind.error(error),
         };
-        reserved.shrink_to(reply.body.len());
         (reply, Some(reserved))
     }
 

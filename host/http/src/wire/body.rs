@@ -40,36 +40,35 @@ impl BodyReader {
     ///
     /// # Errors
     /// If it is too large, does not arrive in time, or there is no memory for it.
-    pub(super) async fn read(&self, body: Body) -> Result<ReceivedBody, WireError> {
-        let read = timeout(self.timeout, self.read_all(body)).await;
-        read.unwrap_or_else(|_| Err(WireError::too_slow(self.timeout.as_secs_f64())))
-    }
-
-    async fn read_all(&self, mut body: Body) -> Result<ReceivedBody, WireError> {
+    pub(super) async fn read(&self, mut body: Body) -> Result<ReceivedBody, WireError> {
         let mut reserved = MemoryReservation::of(&self.free);
         let (mut whole, mut length) = (Vec::new(), 0usize);
-        while let Some(frame) = body.frame().await {
-            // Other frames are trailers, which are ignored.
-            let Ok(piece) = frame.map_err(|error| WireError::broken(&error))?.into_data() else { continue };
-            length = length.saturating_add(piece.len());
-            if length > self.limit {
-                // The rest is thrown away, up to twice the limit, so that the sender reads the reply.
-                whole = Vec::new();
-                if length / 2 > self.limit {
-                    return Err(WireError::too_large(self.limit).closing());
+        let reading = async {
+            while let Some(frame) = body.frame().await {
+                // Other frames are trailers, which are ignored.
+                let Ok(piece) = frame.map_err(|error| WireError::broken(&error))?.into_data() else { continue };
+                length = length.saturating_add(piece.len());
+                if length > self.limit {
+                    // The rest is thrown away, up to twice the limit, so that the sender reads the reply.
+                    whole = Vec::new();
+                    if length / 2 > self.limit {
+                        return Err(WireError::too_large(self.limit).closing());
+                    }
+                    continue;
                 }
-                continue;
+                reserved.grow(piece.len()).map_err(WireError::closing)?;
+                // Most requests by name arrive in one piece, and are not copied.
+                if whole.is_empty() && body.is_end_stream() {
+                    return Ok(ReceivedBody { bytes: piece, reserved });
+                }
+                whole.extend_from_slice(&piece);
             }
-            reserved.grow(piece.len()).map_err(WireError::closing)?;
-            // Most requests by name arrive in one piece, and are not copied.
-            if whole.is_empty() && body.is_end_stream() {
-                return Ok(ReceivedBody { bytes: piece, reserved });
+            if length > self.limit {
+                return Err(WireError::too_large(self.limit));
             }
-            whole.extend_from_slice(&piece);
-        }
-        if length > self.limit {
-            return Err(WireError::too_large(self.limit));
-        }
-        Ok(ReceivedBody { bytes: whole.into(), reserved })
+            Ok(ReceivedBody { bytes: whole.into(), reserved })
+        };
+        let read = timeout(self.timeout, reading).await;
+        read.unwrap_or_else(|_| Err(WireError::too_slow(self.timeout.as_secs_f64())))
     }
 }

@@ -13,7 +13,6 @@ mod keys;
 mod limits;
 mod probes;
 mod recordings;
-mod senders;
 mod service;
 mod statuses;
 mod tls;
