@@ -72,8 +72,9 @@ impl MemoryLimiter {
     pub(crate) fn keep(&mut self, more: usize) -> wasmtime::Result<()> {
         let Some(left) = self.memory_left.checked_sub(more) else {
             let limit = size(self.memory);
-            let detail =
-                format!("its standard output and its own memory together are more than the {limit} that it may have");
+            let detail = format!(
+                "its standard input and output and its own memory together are more than the {limit} that it may have"
+            );
             return Err(wasmtime::Error::new(Stop::Output(detail)));
         };
         self.charge_more(more)?;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use plimsoll_core::{Ask, Origin, PodId, RequestId, Verb, View, bounded, one_line};
 use tracing::{debug, error, info, warn};
+use wasmtime::component::{ComponentType, Lift};
 
 /// Maximum log lines of one call.
 pub(crate) const MAX_LINES: u32 = 64;
@@ -17,12 +18,19 @@ pub(crate) const MAX_WRITE_BYTES: usize = 16 << 10;
 /// Bytes of standard error that are kept to explain a trap.
 const LAST_WORDS_BYTES: usize = 256;
 
-/// The level of a line, as in the contract.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// `host.level`
+#[expect(dead_code, reason = "only the derived `Lift` makes some of them")]
+#[derive(ComponentType, Lift, Debug, Clone, Copy, PartialEq, Eq)]
+#[component(enum)]
+#[repr(u8)]
 pub(crate) enum LogLevel {
+    #[component(name = "debug")]
     Debug,
+    #[component(name = "info")]
     Info,
+    #[component(name = "warn")]
     Warn,
+    #[component(name = "error")]
     Error,
 }
 

@@ -44,6 +44,8 @@ impl ProgramPolicy {
     ) -> Result<T, Fault> {
         self.program.call(ask, |call| {
             let stdio = call.store.data().on_host_time(|| ProgramStdio::of(&ask.view, verb));
+            // The host's copy of the request counts as memory of the program.
+            call.store.data_mut().limiter.keep(stdio.input_len())?;
             call.store.data_mut().open_stdio(stdio);
             // Each write is checked against the room that is left, and not copied before.
             call.store.set_hostcall_fuel(usize::MAX);
@@ -90,18 +92,16 @@ impl Program for ProgramPolicy {
     }
 }
 
-/// Reads the standard output. The program chooses its size, so the time for it is the program's.
+/// Reads the standard output. The program chooses its size, so the time for it is the program's, and so is the memory
+/// for its texts.
 fn read_answer<T>(
     state: &mut StoreData,
     parse: impl FnOnce(&[u8], Instant) -> Result<T, Fault>,
 ) -> wasmtime::Result<Result<T, Fault>> {
     let deadline = state.deadline();
-    let memory = answer::parser_memory(state.stdio().map_err(Error::new)?.output(), deadline);
-    if let Ok(memory) = memory {
-        state.limiter.keep(memory)?;
-    }
-    let output = state.stdio().map_err(Error::new)?.output();
-    let answer = memory.and_then(|_| parse(output, deadline));
+    let texts = state.stdio().map_err(Error::new)?.output().len();
+    state.limiter.keep(texts)?;
+    let answer = parse(state.stdio().map_err(Error::new)?.output(), deadline);
     if answer.is_err() {
         // The parser ends at the deadline, too.
         state.check_deadline().map_err(Error::new)?;

@@ -128,7 +128,7 @@ fn an_answer_outside_the_protocol_is_a_fault_that_says_what_was_expected() {
         (r#"{"NodeNames":[]}"#, "is not a HostPriorityList"),
         (r#"[{"Host":"n0","Score":11}]"#, "node 'n0' has the score 11; expected 0 to 10"),
         (r#"[{"Host":"n0","Score":-1}]"#, "node 'n0' has the score -1; expected 0 to 10"),
-        (r#"[{"Host":"n0","Score":1.5}]"#, "expected a whole number"),
+        (r#"[{"Host":"n0","Score":1.5}]"#, "expected i64"),
         (r#"[{"Host":"n0"}]"#, "missing field `Score`"),
         (r#"[{"Host":"n9","Score":1}]"#, "names node 'n9', which is not in the request"),
         (r#"[{"Host":"n0","Score":1},{"Host":"n0","Score":1}]"#, "node 'n0' is in the HostPriorityList twice"),
@@ -204,7 +204,7 @@ fn the_output_of_a_program_counts_for_its_memory() {
     ask.limits.memory = 11 << 20;
     let fault = filter(policy.as_ref(), &ask).unwrap_err();
     assert_eq!(fault.kind, FaultKind::Output);
-    assert!(fault.detail.contains("its standard output and its own memory together"), "{fault}");
+    assert!(fault.detail.contains("its standard input and output and its own memory together"), "{fault}");
 }
 
 #[test]

@@ -3,33 +3,23 @@
 use plimsoll_core::{bounded, one_line};
 use wasmtime::{
     Result,
-    component::{ComponentType, Lift, Linker, LinkerInstance, WasmList, WasmStr},
+    component::{Linker, LinkerInstance, WasmList, WasmStr},
 };
 
 use super::{
     generated,
     lower::{stop, utf8},
 };
-use crate::{contract::ADAPTER, log, stop::Stop, store::StoreData, wasi};
+use crate::{
+    contract::ADAPTER,
+    log::{self, LogLevel},
+    stop::Stop,
+    store::StoreData,
+    wasi,
+};
 
 /// Maximum bytes of a panic's message.
 const MAX_PANIC_BYTES: usize = 256;
-
-/// `host.level`
-#[expect(dead_code, reason = "only the derived `Lift` makes one")]
-#[derive(ComponentType, Lift, Clone, Copy)]
-#[component(enum)]
-#[repr(u8)]
-enum WitLevel {
-    #[component(name = "debug")]
-    Debug,
-    #[component(name = "info")]
-    Info,
-    #[component(name = "warn")]
-    Warn,
-    #[component(name = "error")]
-    Error,
-}
 
 /// Adds the functions of the contract to the linker.
 pub(crate) fn add_to_linker(linker: &mut Linker<StoreData>) -> Result<()> {
@@ -40,10 +30,10 @@ pub(crate) fn add_to_linker(linker: &mut Linker<StoreData>) -> Result<()> {
 
 /// The functions that tell the host something.
 fn host(host: &mut LinkerInstance<'_, StoreData>) -> Result<()> {
-    host.func_wrap("log", |mut store, (level, message): (WitLevel, WasmStr)| {
+    host.func_wrap("log", |mut store, (level, message): (LogLevel, WasmStr)| {
         let message = utf8(&store, &message)?;
         let message = bounded(&message, log::MAX_LINE_BYTES).to_owned();
-        store.data_mut().log().map_err(stop)?.line(level.into(), &message);
+        store.data_mut().log().map_err(stop)?.line(level, &message);
         Ok(())
     })?;
     host.func_wrap("panic", |store, (message,): (WasmStr,)| -> Result<()> {
@@ -64,15 +54,4 @@ fn adapter(adapter: &mut LinkerInstance<'_, StoreData>) -> Result<()> {
         Ok((stdio.verb_word(word as usize),))
     })?;
     adapter.func_wrap("exit", |_, (code,): (u32,)| -> Result<()> { Err(stop(Stop::Exit(code))) })
-}
-
-impl From<WitLevel> for log::LogLevel {
-    fn from(level: WitLevel) -> Self {
-        match level {
-            WitLevel::Debug => Self::Debug,
-            WitLevel::Info => Self::Info,
-            WitLevel::Warn => Self::Warn,
-            WitLevel::Error => Self::Error,
-        }
-    }
 }
