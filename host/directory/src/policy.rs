@@ -126,11 +126,11 @@ impl PolicyEntry {
             _ if self.is_library => PolicyState::Library,
             (InForce::Off { .. }, _) => PolicyState::Off,
             (InForce::Vanished(_), _) => PolicyState::Vanished,
-            (InForce::InForce(_) | InForce::OnTrial { .. }, None) => PolicyState::Active,
-            (InForce::InForce(_) | InForce::OnTrial { .. }, Some(problem)) if problem.is_rollback => {
+            (InForce::Good(_) | InForce::OnTrial { .. }, None) => PolicyState::Active,
+            (InForce::Good(_) | InForce::OnTrial { .. }, Some(problem)) if problem.is_rollback => {
                 PolicyState::RolledBack
             }
-            (InForce::InForce(_) | InForce::OnTrial { .. }, Some(_)) => PolicyState::Kept,
+            (InForce::Good(_) | InForce::OnTrial { .. }, Some(_)) => PolicyState::Kept,
             (InForce::Absent | InForce::Awaited, Some(_)) => PolicyState::Failed,
             (InForce::Absent | InForce::Awaited, None) => PolicyState::Loading,
         }
@@ -315,7 +315,7 @@ impl PolicyEntry {
 
     /// Saves the version in force if it is the last good one and is not saved.
     pub(crate) fn save(&mut self, id: &PolicyId, last_good: Option<&LastGood>) {
-        if let (InForce::InForce(version), Some(last_good)) = (&mut self.in_force, last_good)
+        if let (InForce::Good(version), Some(last_good)) = (&mut self.in_force, last_good)
             && let Some(content) = version.unsaved.take()
         {
             last_good.keep(id, &content);

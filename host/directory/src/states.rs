@@ -18,7 +18,7 @@ pub(crate) enum InForce<V> {
     /// Nothing, and its files were there at the start: until a version is loaded, its verbs are faults.
     Awaited,
     /// The last good version.
-    InForce(V),
+    Good(V),
     /// A new version that has not proved itself, with the last good version to go back to.
     OnTrial { new: V, good: V },
     /// Its sidecar says `mode: off`; `before` is the state without that.
@@ -61,21 +61,22 @@ pub(crate) enum Files {
 
 // The table of transitions of what is in force. An event that a state does not name leaves it as it is.
 impl<V> InForce<V> {
+    #[expect(clippy::match_same_arms, reason = "a table: each transition has its line")]
     pub(crate) fn next(self, event: Event<V>) -> Self {
         use Event::{Failed, FilesBack, FilesGone, Loaded, Proved, Restored, SwitchedOff, SwitchedOn};
         match (self, event) {
-            (Self::Awaited, Restored(good)) => Self::InForce(good),
-            (Self::Absent | Self::Awaited, Loaded(first)) => Self::InForce(first),
-            (Self::InForce(good) | Self::Vanished(good) | Self::OnTrial { good, .. }, Loaded(new)) => {
+            (Self::Awaited, Restored(good)) => Self::Good(good),
+            (Self::Absent | Self::Awaited, Loaded(first)) => Self::Good(first),
+            (Self::Good(good) | Self::Vanished(good) | Self::OnTrial { good, .. }, Loaded(new)) => {
                 Self::OnTrial { new, good }
             }
-            (Self::OnTrial { new, .. }, Proved) => Self::InForce(new),
-            (Self::OnTrial { good, .. }, Failed) => Self::InForce(good),
-            (Self::InForce(version) | Self::OnTrial { new: version, .. }, FilesGone) => Self::Vanished(version),
-            (Self::Vanished(version), FilesBack) => Self::InForce(version),
+            (Self::OnTrial { new, .. }, Proved) => Self::Good(new),
+            (Self::OnTrial { good, .. }, Failed) => Self::Good(good),
+            (Self::Good(version) | Self::OnTrial { new: version, .. }, FilesGone) => Self::Vanished(version),
+            (Self::Vanished(version), FilesBack) => Self::Good(version),
             (off @ Self::Off { .. }, SwitchedOff) => off,
             (Self::OnTrial { good, .. } | Self::Vanished(good), SwitchedOff) => {
-                Self::Off { before: Box::new(Self::InForce(good)) }
+                Self::Off { before: Box::new(Self::Good(good)) }
             }
             (before, SwitchedOff) => Self::Off { before: Box::new(before) },
             (Self::Off { before }, SwitchedOn) => *before,
@@ -86,7 +87,7 @@ impl<V> InForce<V> {
     /// The version that answers.
     pub(crate) fn version(&self) -> Option<&V> {
         match self {
-            Self::InForce(version) | Self::OnTrial { new: version, .. } | Self::Vanished(version) => Some(version),
+            Self::Good(version) | Self::OnTrial { new: version, .. } | Self::Vanished(version) => Some(version),
             Self::Absent | Self::Awaited | Self::Off { .. } => None,
         }
     }

@@ -91,7 +91,7 @@ pub enum ChangeKind {
 // === impl PolicyChange ===
 
 impl PolicyChange {
-    pub(crate) fn new(id: impl ToString, kind: ChangeKind) -> Self {
+    pub(crate) fn new(id: &impl ToString, kind: ChangeKind) -> Self {
         Self { id: id.to_string(), kind }
     }
 }

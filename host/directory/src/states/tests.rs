@@ -16,15 +16,15 @@ fn on_trial(new: &'static str, good: &'static str) -> State {
 fn what_is_in_force_follows_the_table() {
     use Event::{Failed, FilesBack, FilesGone, Loaded, Proved, Restored, SwitchedOff, SwitchedOn};
     use InForce::{Absent, Awaited, Vanished};
-    let good = || InForce::InForce("good");
+    let good = || InForce::Good("good");
     let table: [(State, Event<&str>, State); 32] = [
         // The first version, and a later one.
-        (Absent, Loaded("new"), InForce::InForce("new")),
-        (Awaited, Loaded("new"), InForce::InForce("new")),
-        (Awaited, Restored("old"), InForce::InForce("old")),
+        (Absent, Loaded("new"), InForce::Good("new")),
+        (Awaited, Loaded("new"), InForce::Good("new")),
+        (Awaited, Restored("old"), InForce::Good("old")),
         (good(), Loaded("new"), on_trial("new", "good")),
         // A trial ends in one of two ways, and the next version takes the place of the one on trial.
-        (on_trial("new", "good"), Proved, InForce::InForce("new")),
+        (on_trial("new", "good"), Proved, InForce::Good("new")),
         (on_trial("new", "good"), Failed, good()),
         (on_trial("new", "good"), Loaded("newer"), on_trial("newer", "good")),
         // Switched off, whatever was before, and on again: then the last good version answers until the files are read.
