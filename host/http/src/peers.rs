@@ -1,60 +1,64 @@
 //! The HTTP client for calls to other replicas.
 
-mod connector;
 #[cfg(test)]
 mod tests;
 
-use std::{sync::Arc, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
 use axum::http::{Request, StatusCode, Uri, header};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
-use hyper_util::{
-    client::{self, legacy::Client},
-    rt::{TokioExecutor, TokioTimer},
-};
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
 use plimsoll_core::RequestId;
 use plimsoll_system::error_chain;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpStream,
+    time::timeout,
+};
 
-use self::connector::Connector;
 use crate::{
     Tls,
     forward::{FORWARDED, Forward, ForwardError, Forwarding, MAX_FORWARDED_REPLY, REQUEST_ID},
 };
 
-/// Idle timeout of pooled connections; shorter than the server's keep-alive.
-const IDLE: Duration = Duration::from_mins(1);
+/// Timeout of connect and TLS handshake; replicas are in one cluster.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The other replicas: over TLS if the extender wire speaks it, with the same certificates.
 pub struct Peers {
-    client: Client<Connector, Full<Bytes>>,
+    tls: Option<Arc<Tls>>,
 }
+
+trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 
 // === impl Peers ===
 
 impl Peers {
-    /// No connection is made yet.
+    /// No connection is made yet. Each bind that is forwarded has its own.
     pub fn new(tls: Option<Arc<Tls>>) -> Self {
-        let mut builder = Client::builder(TokioExecutor::new());
-        builder.pool_idle_timeout(IDLE).pool_timer(TokioTimer::new());
-        Self { client: builder.build(Connector::new(tls)) }
+        Self { tls }
     }
 
     async fn post(&self, peer: &str, path: &str, body: Bytes, id: &RequestId) -> Result<Bytes, ForwardError> {
         let url = format!("{}{path}", peer.trim_end_matches('/'));
-        let no_url = |error| ForwardError::NotSent(format!("{url} is no URL: {error}"));
-        let uri: Uri = url.parse().map_err(no_url)?;
-        let request = Request::post(uri)
+        let uri: Uri = url.parse().map_err(|error| ForwardError::NotSent(format!("{url} is no URL: {error}")))?;
+        let request = Request::post(uri.path())
+            .header(header::HOST, uri.authority().map_or("", |authority| authority.as_str()))
             .header(header::CONTENT_TYPE, "application/json")
             .header(FORWARDED, "1")
             .header(REQUEST_ID, id.to_string())
             .body(Full::new(body))
             .map_err(|error| ForwardError::NotSent(error.to_string()))?;
-        let failed = |error: client::legacy::Error| {
-            let why = error_chain(&error);
-            if error.is_connect() { ForwardError::NotSent(why) } else { ForwardError::NoReply(why) }
-        };
-        let reply = self.client.request(request).await.map_err(failed)?;
+        let connected = timeout(CONNECT_TIMEOUT, self.connect(&uri)).await.unwrap_or_else(|late| Err(late.into()));
+        let stream = connected.map_err(|error| ForwardError::NotSent(format!("{url}: {error}")))?;
+        let handshake = http1::handshake(TokioIo::new(stream)).await;
+        let (mut sender, connection) = handshake.map_err(|error| ForwardError::NotSent(error_chain(&error)))?;
+        // It ends with the sender; an error is the request's, too.
+        tokio::spawn(connection);
+        let reply = sender.send_request(request).await.map_err(|error| ForwardError::NoReply(error_chain(&error)))?;
         let status = reply.status();
         if status != StatusCode::OK {
             return Err(ForwardError::NoReply(format!("its reply has status {status}")));
@@ -63,10 +67,34 @@ impl Peers {
         let unreadable = |error| ForwardError::NoReply(format!("its reply cannot be read: {error}"));
         Ok(body.map_err(unreadable)?.to_bytes())
     }
+
+    async fn connect(&self, uri: &Uri) -> io::Result<Box<dyn Duplex>> {
+        let wrong = |text: &str| io::Error::new(io::ErrorKind::InvalidInput, text.to_owned());
+        let host = uri.host().ok_or_else(|| wrong("it has no host"))?.trim_matches(['[', ']']);
+        let port = default_port(uri.scheme_str(), self.tls.is_some()).map_err(wrong)?;
+        let stream = TcpStream::connect((host, uri.port_u16().unwrap_or(port))).await?;
+        stream.set_nodelay(true)?;
+        Ok(match &self.tls {
+            Some(tls) => Box::new(tls.connect(stream).await?),
+            None => Box::new(stream),
+        })
+    }
 }
 
 impl Forward for Peers {
     fn forward<'f>(&'f self, peer: &'f str, path: &'f str, body: Bytes, id: &'f RequestId) -> Forwarding<'f> {
         Box::pin(self.post(peer, path, body, id))
+    }
+}
+
+/// The default port of a URL's scheme. A replica with a certificate never speaks plain HTTP, whatever the Lease says:
+/// the bind could reach an impostor.
+fn default_port(scheme: Option<&str>, has_tls: bool) -> Result<u16, &'static str> {
+    match (scheme, has_tls) {
+        (Some("http"), false) => Ok(80),
+        (Some("https"), true) => Ok(443),
+        (Some("http"), true) => Err("this replica has TLS and sends no bind in the clear"),
+        (Some("https"), false) => Err("this replica has no certificate for https"),
+        _ => Err("it is neither http nor https"),
     }
 }

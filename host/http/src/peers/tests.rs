@@ -76,3 +76,18 @@ async fn nothing_is_sent_to_a_replica_that_is_gone_or_that_no_url_names() {
         assert!(error.contains(why), "{peer}: {error}");
     }
 }
+
+#[test]
+fn a_replica_with_tls_dials_nothing_in_the_clear() {
+    assert_eq!(default_port(Some("http"), false), Ok(80));
+    assert_eq!(default_port(Some("https"), true), Ok(443));
+    for (scheme, has_tls, why) in [
+        (Some("http"), true, "sends no bind in the clear"),
+        (Some("https"), false, "no certificate"),
+        (Some("ftp"), true, "neither http nor https"),
+        (None, true, "neither http nor https"),
+    ] {
+        let refused = default_port(scheme, has_tls).unwrap_err();
+        assert!(refused.contains(why), "{scheme:?} {has_tls}: {refused}");
+    }
+}
