@@ -86,7 +86,7 @@ pub(crate) fn describe(leadership: Option<&Arc<Leadership>>) -> Value {
     let mut shown = match leadership.leadership_state() {
         LeadershipState::Leads(term) => json!({"state": "leads", "term": term.number(), "mayWrite": term.may_write()}),
         LeadershipState::Follows { holder, url } => json!({"state": "follows", "leader": holder, "url": url}),
-        leadership_state => json!({"state": "vacant", "reason": leadership_state.vacancy()}),
+        LeadershipState::Vacant(reason) => json!({"state": "vacant", "reason": reason}),
     };
     shown["identity"] = leadership.identity().into();
     shown["terms"] = leadership.terms().into();

@@ -104,6 +104,14 @@ impl AssumeCache for ClusterWatch {
         })
     }
 
+    fn forward(&self, pod: Arc<Pod>) {
+        self.shared.change(|store| store.forward(pod));
+    }
+
+    fn end_forwarded(&self, uid: &str) {
+        self.shared.change(|store| store.end_forwarded(uid));
+    }
+
     fn settle_at(&self, id: &ReservationId, pod: Option<Arc<Pod>>, settled: Instant) {
         self.shared.change(|store| store.settle_at(id, pod, settled));
     }

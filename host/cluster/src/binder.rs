@@ -1,39 +1,92 @@
 //! Reads pods and binds them at the API server, while this process leads.
 //!
 //! ```text
-//!  Leadership ──> ready (fenced client, fresh list) ──> turn
-//!  Gateway::bind ──> pod (read) ──> reserve (one step with the comparison) ──> ApiReservation::write
+//!  Leadership ──> Ready (fenced client, fresh list) ──> turn
+//!  Gateway::bind ──> reserve (one step with the comparison) ──> pod (read) ──> ApiReservation::write
 //!                        no reply: the reservation stays until a read shows the outcome
 //! ```
 
-mod assume_cache;
-mod labels;
-mod pod_client;
-mod ready;
 mod reservation;
 mod write;
 
 use std::{
-    sync::Arc,
+    future::Future,
+    pin::Pin,
+    sync::{Arc, atomic::AtomicBool},
     time::{Duration, Instant},
 };
 
+use arc_swap::ArcSwapOption;
+use bytes::Bytes;
+use kube::{Client, core::Request};
 use plimsoll_core::{BindError, Binder, Binding, IsUnchanged, Leader, NotReserved, Pod, Reservation};
-use tokio::{runtime::Handle, task::JoinHandle};
+use tokio::{runtime::Handle, sync::watch::Receiver, task::JoinHandle};
+use tracing::{info, warn};
 
-use self::{pod_client::PodClient, ready::keep_ready};
+use self::write::{pods_path, text};
 use crate::{
-    ApiServer,
-    lease::{Leadership, LeadershipState},
+    ApiServer, ReservationId,
+    api::error_text,
+    clock,
+    lease::{Leadership, LeadershipState, Term},
 };
 
-pub use self::assume_cache::AssumeCache;
 pub(crate) use self::reservation::ApiReservation;
+
+/// The longest time that a pod which another replica has bound counts here before the watch shows it.
+const MAX_WATCH_LAG: Duration = Duration::from_secs(5);
+
+/// The gateway's view of the cluster, as far as a binder changes it.
+pub trait AssumeCache: Send + Sync {
+    /// Shows a pod on its node from now on, with the annotations of its binding, if the newest cluster `is_unchanged`:
+    /// one step, between which nothing is published. Until the reservation is settled or
+    /// released, no list and no read ends it; the watch does, when it shows the pod or its end.
+    ///
+    /// # Errors
+    /// If it is changed, or the pod is on a node already, or has a reservation.
+    fn reserve(&self, pod: Arc<Pod>, is_unchanged: &IsUnchanged<'_>) -> Result<ReservationId, NotReserved>;
+
+    /// Shows a pod on its node about whose bind another replica decides, until the watch shows it, a list is complete, or
+    /// [`Self::end_forwarded`] is called.
+    fn forward(&self, pod: Arc<Pod>);
+
+    /// The other replica does not bind the pod.
+    fn end_forwarded(&self, uid: &str);
+
+    /// After the moment `settled` no write of this bind can arrive any more: a list or a read that begins later
+    /// shows its outcome. A `pod` is the pod as it was read, with its node and annotations.
+    fn settle_at(&self, id: &ReservationId, pod: Option<Arc<Pod>>, settled: Instant);
+
+    /// The bind with this reservation bound nothing, and will not.
+    fn release(&self, id: &ReservationId);
+
+    /// The pod was read by a request that `began` then.
+    fn observe(&self, pod: &Pod, began: Instant);
+
+    /// Lists nodes and pods again; done when the gateway's view is at least as new as the call.
+    fn relist(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
+}
 
 /// Binds for the gateway that leads. Must not be used on a runtime's threads: it blocks.
 pub struct ApiBinder {
-    pods: PodClient,
+    runtime: Handle,
+    reader: Client,
+    assume_cache: Arc<dyn AssumeCache>,
+    leadership: Arc<Leadership>,
+    ready: Arc<ArcSwapOption<Ready>>,
+    request_timeout: Duration,
     readying: JoinHandle<()>,
+}
+
+/// A term that may write.
+struct Ready {
+    term: Arc<Term>,
+    /// Its connections end with the term.
+    client: Client,
+    /// When the list of this term had ended.
+    since: Instant,
+    /// Whether the API server is known to copy the labels of a Binding to the pod.
+    takes_labels: AtomicBool,
 }
 
 // === impl ApiBinder ===
@@ -47,17 +100,28 @@ impl ApiBinder {
         leadership: Arc<Leadership>,
         request_timeout: Duration,
     ) -> Self {
-        let ready = Arc::default();
-        let reader = api.client().clone();
+        let (ready, reader) = (Arc::default(), api.client().clone());
         let readying = keep_ready(api.clone(), Arc::clone(&assume_cache), leadership.changes(), Arc::clone(&ready));
         let readying = tokio::spawn(readying);
-        let pods = PodClient { runtime: Handle::current(), reader, assume_cache, leadership, ready, request_timeout };
-        Self { pods, readying }
+        Self { runtime: Handle::current(), reader, assume_cache, leadership, ready, request_timeout, readying }
     }
 
-    /// Reads a pod; the result also settles earlier binds of it whose outcome is unknown.
+    /// Reads a pod as it is now: a read without a resource version sees every write before it. The result also settles
+    /// earlier binds of it whose outcome is unknown.
     pub(crate) async fn read(&self, namespace: &str, name: &str, deadline: Instant) -> Result<Arc<Pod>, BindError> {
-        self.pods.read(namespace, name, deadline).await
+        let wrong = |error: &dyn std::fmt::Display| BindError::Api(error.to_string());
+        let request = Request::new(pods_path(namespace)).get(name, &kube::api::GetParams::default());
+        let request = request.map_err(|error| wrong(&error))?;
+        let began = clock::now();
+        let json = match clock::timeout_at(deadline, self.reader.request_text(request)).await {
+            Ok(Ok(json)) => json,
+            Ok(Err(kube::Error::Api(status))) if status.code == 404 => return Err(BindError::NoPod),
+            Ok(Err(error)) => return Err(BindError::Api(text(&error))),
+            Err(_) => return Err(BindError::Timeout("the pod could not be read".to_owned())),
+        };
+        let pod = Pod::from_json(Bytes::from(json)).map_err(|error| wrong(&error))?;
+        self.assume_cache.observe(&pod, began);
+        Ok(Arc::new(pod))
     }
 
     /// Reserves a pod for its binding.
@@ -68,15 +132,38 @@ impl ApiBinder {
         is_unchanged: &IsUnchanged<'_>,
     ) -> Result<ApiReservation<'_>, NotReserved> {
         let placed = Arc::new(pod.placed_on(&binding.node, &binding.annotations, &binding.labels));
-        let id = self.pods.assume_cache.reserve(placed, is_unchanged)?;
-        Ok(ApiReservation::new(&self.pods, id, Arc::clone(pod), binding))
+        let id = self.assume_cache.reserve(placed, is_unchanged)?;
+        Ok(ApiReservation::new(self, id, binding))
+    }
+
+    /// Returns the connections of this term, if it may write.
+    fn ready(&self) -> Result<Arc<Ready>, BindError> {
+        let not = |why: &str| BindError::NotLeader(why.to_owned());
+        let LeadershipState::Leads(term) = self.leadership.leadership_state() else {
+            return Err(not("this gateway leads no more"));
+        };
+        if !term.may_write() {
+            return Err(not("this gateway could not renew its Lease in time"));
+        }
+        let ready = self.ready.load_full().filter(|ready| ready.term.number() == term.number());
+        ready.ok_or_else(|| not("this gateway has just begun to lead and lists the cluster"))
+    }
+
+    /// Returns the connections of this term, for a request whose time is over at the deadline.
+    fn ready_for(&self, deadline: Instant) -> Result<Arc<Ready>, BindError> {
+        let ready = self.ready()?;
+        if deadline.checked_sub(self.request_timeout).is_none_or(|received| received < ready.since) {
+            let why = "this gateway began to lead after the request had come in";
+            return Err(BindError::NotLeader(why.to_owned()));
+        }
+        Ok(ready)
     }
 }
 
 impl Binder for ApiBinder {
     fn leader(&self) -> Leader {
-        match self.pods.leadership.leadership_state() {
-            LeadershipState::Leads(_) => match self.pods.ready() {
+        match self.leadership.leadership_state() {
+            LeadershipState::Leads(_) => match self.ready() {
                 Ok(_) => Leader::ThisReplica,
                 Err(error) => Leader::Nobody(error.to_string()),
             },
@@ -84,12 +171,25 @@ impl Binder for ApiBinder {
             LeadershipState::Follows { holder, url: None } => {
                 Leader::Nobody(format!("{holder} holds the Lease and does not say where it can be reached"))
             }
-            leadership_state => Leader::Nobody(leadership_state.vacancy().unwrap_or_default()),
+            LeadershipState::Vacant(why) => Leader::Nobody(why.as_ref().to_owned()),
         }
     }
 
     fn pod(&self, namespace: &str, name: &str, deadline: Instant) -> Result<Arc<Pod>, BindError> {
-        self.pods.runtime.block_on(self.read(namespace, name, deadline))
+        self.runtime.block_on(self.read(namespace, name, deadline))
+    }
+
+    fn forwarded(&self, pod: Pod) {
+        let (assume_cache, uid) = (Arc::clone(&self.assume_cache), pod.uid().to_owned());
+        assume_cache.forward(Arc::new(pod));
+        self.runtime.spawn(async move {
+            clock::sleep(MAX_WATCH_LAG).await;
+            assume_cache.end_forwarded(&uid);
+        });
+    }
+
+    fn not_forwarded(&self, uid: &str) {
+        self.assume_cache.end_forwarded(uid);
     }
 
     fn reserve(
@@ -105,5 +205,50 @@ impl Binder for ApiBinder {
 impl Drop for ApiBinder {
     fn drop(&mut self) {
         self.readying.abort();
+    }
+}
+
+/// Lists the cluster again at the start of every term. It runs until it is aborted, or the election ends.
+async fn keep_ready(
+    api: ApiServer,
+    assume_cache: Arc<dyn AssumeCache>,
+    mut changes: Receiver<LeadershipState>,
+    ready: Arc<ArcSwapOption<Ready>>,
+) {
+    loop {
+        let leadership_state = changes.borrow_and_update().clone();
+        ready.store(None);
+        let change = match leadership_state {
+            LeadershipState::Leads(term) => tokio::select! {
+                biased;
+                change = changes.changed() => change,
+                made = make_ready(&api, assume_cache.as_ref(), term) => {
+                    ready.store(Some(Arc::new(made)));
+                    changes.changed().await
+                }
+            },
+            LeadershipState::Follows { .. } | LeadershipState::Vacant(_) => changes.changed().await,
+        };
+        if change.is_err() {
+            ready.store(None);
+            return;
+        }
+    }
+}
+
+async fn make_ready(api: &ApiServer, assume_cache: &dyn AssumeCache, term: Arc<Term>) -> Ready {
+    loop {
+        match api.fenced(&term) {
+            Ok(client) => {
+                // A list that starts now contains all writes of earlier leaders.
+                assume_cache.relist().await;
+                info!(term = term.number(), "the cluster was listed afresh: this gateway binds");
+                return Ready { term, client, since: clock::now(), takes_labels: AtomicBool::new(false) };
+            }
+            Err(error) => {
+                warn!(term = term.number(), error = error_text(&error), "this gateway leads and cannot bind");
+                clock::sleep(term.timings().pause()).await;
+            }
+        }
     }
 }

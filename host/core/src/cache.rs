@@ -14,7 +14,7 @@ mod table;
 pub use self::table::{Condition, DecisionRow, DecisionTable};
 pub use plimsoll_decision_cache::Disabled;
 
-pub(crate) use self::seen::{Change, SeenValues};
+pub(crate) use self::seen::SeenValues;
 use std::{fmt::Debug, sync::Arc};
 
 use plimsoll_decision_cache::{Answer, Evict, HeapSize};

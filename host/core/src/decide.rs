@@ -1,18 +1,15 @@
 //! Combines the answers of many policies into one reply.
 
 mod additions;
-mod announced;
 mod bind;
 mod bind_calls;
 mod cache_limit;
 mod call;
-mod changes;
 mod circuit;
 mod context;
 mod explain;
 mod feasible;
 mod filter;
-mod key_locks;
 mod lookup;
 mod node_cache;
 mod observer;
@@ -41,8 +38,7 @@ pub use survey::{Survey, SurveyColumn};
 pub use trial::{TRIAL_TIMEOUT, TrialCall, TrialFault};
 pub use unbound::{BindOutcome, Unbound};
 
-pub(crate) use announced::Announced;
-pub(crate) use bind::{BindLocks, Done, bind, shadow_bind};
+pub(crate) use bind::{BindQueue, Done, bind, shadow_bind};
 pub(crate) use bind_calls::BindCalls;
 pub(crate) use call::Caller;
 pub(crate) use context::RequestContext;

@@ -1,6 +1,5 @@
 //! The gateway: holds the roster and the cluster in force, and answers each request from one snapshot of both.
 
-mod announcing;
 mod binding;
 mod deferring;
 mod facts;
@@ -19,13 +18,13 @@ use std::{
 use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::Mutex;
 
-pub use self::{announcing::Announcement, post_reply::PostReplyWork};
+pub use self::post_reply::PostReplyWork;
 use crate::{
     cache::DecisionTable,
     decide::{
-        self, Announced, BindCalls, BindLocks, CacheLimit, Caller, CandidateQuery, DecideError, Explanation,
-        FilterOutcome, Group, KnownNodes, NodeCache, Observer, PreemptOutcome, PrioritizeOutcome, Query,
-        RequestContext, Roster, ScoreScale, Survey,
+        self, BindCalls, BindQueue, CacheLimit, Caller, CandidateQuery, DecideError, Explanation, FilterOutcome, Group,
+        KnownNodes, NodeCache, Observer, PreemptOutcome, PrioritizeOutcome, Query, RequestContext, Roster, ScoreScale,
+        Survey,
     },
     model::{Binder, Blocking, Clock, Cluster, Pod, Verb, cluster::OwnPlace, facts::FactStore},
 };
@@ -33,16 +32,14 @@ use crate::{
 /// Decides requests. Each keeps the group and the cluster that it starts with to its end.
 pub struct Gateway {
     roster: ArcSwap<Roster>,
-    /// The cluster that requests see: the announced pods are on their nodes.
     cluster: ArcSwapOption<Cluster>,
+    /// Held while another cluster is put in force: each follows the one before it.
+    publishing: Mutex<()>,
     facts: FactStore,
-    /// The cluster that binds are decided from.
-    bound_cluster: ArcSwapOption<Cluster>,
-    announced: Mutex<Announced>,
     bind_calls: BindCalls,
     node_cache: NodeCache,
     binder: OnceLock<Arc<dyn Binder>>,
-    binds: BindLocks,
+    binds: BindQueue,
     clock: Arc<dyn Clock>,
     observer: Arc<dyn Observer>,
     request_timeout: Duration,
@@ -50,11 +47,7 @@ pub struct Gateway {
     /// Whether a view of the cluster is on its way.
     expects_cluster: AtomicBool,
     blocking: OnceLock<Blocking>,
-    follower: OnceLock<ClusterFollower>,
 }
-
-/// Called with each new cluster, to prepare for the next requests.
-pub(crate) type ClusterFollower = Box<dyn Fn(&Cluster) + Send + Sync>;
 
 // === impl Gateway ===
 
@@ -70,8 +63,7 @@ impl Gateway {
         self.roster.store(roster);
     }
 
-    /// The cluster in force, where the gateway has a view of the cluster; pods that are [announced](Self::announce) are on
-    /// their nodes.
+    /// The cluster in force, where the gateway has a view of the cluster; pods whose place is reserved are on their nodes.
     pub fn cluster(&self) -> Option<Arc<Cluster>> {
         self.cluster.load_full()
     }
@@ -101,22 +93,21 @@ impl Gateway {
     pub fn filter(&self, group: &str, query: &Query<'_>) -> Result<(FilterOutcome, PostReplyWork), DecideError> {
         let name = group;
         let (group, expects_binds) = self.group_and_binds(name)?;
-        let reads_pods = expects_binds && group.reads_pods(&query.pod);
-        if reads_pods {
-            self.await_bind_calls(name, query);
-        }
-        let cluster = self.cluster();
-        let context = match cluster.as_ref().filter(|_| reads_pods) {
-            Some(newest) => self.context(&query.of_cluster(newest), Some(newest))?,
-            None => self.context(query, cluster.as_ref())?,
-        };
+        let context = self.context(query, self.cluster().as_ref())?;
         let (outcome, mut after) = self.decide(query.received, |caller| {
             let outcome = decide::filter(caller, &group, &context)?;
-            let may_bind = reads_pods && query.may_bind;
-            Ok(if may_bind { Self::leave_to_bind(caller, &group, &context, outcome) } else { outcome })
+            if outcome.rejected.len() < context.len() {
+                return Ok(outcome);
+            }
+            let Some(without) = context.without_forwarded() else { return Ok(outcome) };
+            // The other replica may not bind them. kube-scheduler would take the reply for "unschedulable", evict pods for
+            // it, and try again when it hears of a change: of a failed bind it hears none.
+            decide::filter(caller, &group, &self.context(&query.of_cluster(&without), Some(&without))?)
         })?;
-        if expects_binds {
-            self.after_filter(name, &group, query, &outcome);
+        let left = query.nodes.len() - outcome.rejected.len();
+        // kube-scheduler asks for no scores of a single node.
+        if expects_binds && query.may_bind && (left == 1 || (left > 1 && !group.has_scores())) {
+            self.bind_calls.decided(name, &query.pod);
         }
         self.defer_shadow(&mut after, group, context, &[Verb::Filter]);
         Ok((outcome, after))
@@ -137,8 +128,8 @@ impl Gateway {
         let context = self.context(query, self.cluster().as_ref())?;
         let (outcome, mut after) =
             self.decide(query.received, |caller| decide::prioritize(caller, &group, &context, scale))?;
-        if expects_binds {
-            self.after_prioritize(name, query);
+        if expects_binds && query.may_bind {
+            self.bind_calls.decided(name, &query.pod);
         }
         self.defer_shadow(&mut after, group, context, &[Verb::Score, Verb::Rank]);
         Ok((outcome, after))
@@ -256,3 +247,6 @@ impl fmt::Debug for Gateway {
         f.debug_struct("Gateway").field("roster", &self.roster).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

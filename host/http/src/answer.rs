@@ -7,7 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use plimsoll_core::{BindOutcome, BindQuery, DecideError, Gateway, Pod, PodId, PostReplyWork, Query, Sender};
+use plimsoll_core::{BindOutcome, BindQuery, Cluster, DecideError, Gateway, Pod, PodId, PostReplyWork, Query, Sender};
 
 use crate::{
     decode::{self, WireNodes},
@@ -81,11 +81,12 @@ impl ExtenderVerb {
         let gateway = backend.gateway;
         let reply = match self {
             Self::Filter => {
-                on_nodes(backend, body, origin, memory, |query| gateway.filter(group, query), encode::filter)
+                let cluster = gateway.cluster_for_filter(group, origin.may_bind);
+                on_nodes(backend, cluster, body, origin, memory, |query| gateway.filter(group, query), encode::filter)
             }
             Self::Prioritize(scale) => {
                 let decide = |query: &Query<'_>| gateway.prioritize(scale, group, query);
-                on_nodes(backend, body, origin, memory, decide, encode::prioritize)
+                on_nodes(backend, gateway.cluster(), body, origin, memory, decide, encode::prioritize)
             }
             Self::Preempt => preempt(gateway, group, body, origin, memory),
             Self::Bind => match answer_bind(gateway, group, decode::binding_args(body, origin.received)) {
@@ -111,16 +112,16 @@ fn pod(json: &[u8]) -> Result<Arc<Pod>, WireError> {
     Ok(Arc::new(Pod::from_json(Bytes::copy_from_slice(json))?))
 }
 
-/// Decides about the nodes of a request.
+/// Decides about the nodes of a request, whose names are looked up in this cluster.
 fn on_nodes<T>(
     Backend { gateway, cache }: Backend<'_>,
+    cluster: Option<Arc<Cluster>>,
     body: &Bytes,
     RequestOrigin { received, sender, may_bind }: RequestOrigin,
     memory: &mut MemoryReservation,
     decide: impl FnOnce(&Query<'_>) -> Result<(T, PostReplyWork), DecideError>,
     encode: impl FnOnce(&WireNodes, &T) -> Vec<u8>,
 ) -> Result<ExtenderReply, WireError> {
-    let cluster = gateway.cluster();
     let known = || cache.known_nodes(gateway.known_nodes());
     let args = decode::extender_args(body, &cache.names(cluster.as_deref()), &known)?;
     // A node with unchanged bytes is not parsed again.

@@ -1,6 +1,5 @@
 //! The wire listener: reads a request, has it decided, and sends the reply.
 
-mod announcing;
 mod binding;
 mod body;
 mod post_reply;

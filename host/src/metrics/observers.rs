@@ -50,7 +50,6 @@ pub(crate) struct PolicyMetrics {
     bind_retries: Counter,
     bind_waits: Seconds<GroupLabel>,
     bind_calls_missed: Family<GroupLabel, Counter>,
-    announced: Counter,
 }
 
 type GroupLabel = [(&'static str, String); 1];
@@ -110,7 +109,6 @@ impl PolicyMetrics {
         let disabled = "Times that the decision cache was disabled for a verb of a policy version";
         let retries = "Times that policies were asked again about a bind, because what they had read had changed";
         let missed = "Bind calls that a filter waited for and that did not come in time, by the group of the filter";
-        let announced = "Pods that counted on their node from the arrival of their bind call on";
         Self {
             calls: registered(registry, "policy_calls", "Calls of a policy by outcome"),
             seconds: seconds(registry, "policy_duration", "Time of one call of a policy, all its nodes together"),
@@ -128,7 +126,6 @@ impl PolicyMetrics {
                 "Time that a filter which counts pods waited for bind calls",
             ),
             bind_calls_missed: registered(registry, "bind_calls_missed", missed),
-            announced: registered(registry, "pods_announced", announced),
         }
     }
 
@@ -233,10 +230,6 @@ impl Observer for PolicyMetrics {
         self.bind_calls_missed.get_or_create(&labels).inc_by(wait.missed as u64);
     }
 
-    fn announced(&self) {
-        self.announced.inc();
-    }
-
     fn cache_disabled(&self, member: &Member, verb: Verb, reason: Disabled) {
         let (policy, verb) = (member.id(), verb.as_str());
         tracing::warn!(policy, version = member.version, verb, %reason, "the decision cache is disabled for this policy: it is called for every request");
@@ -257,7 +250,7 @@ fn bind_outcome(outcome: Result<&BindOutcome, &DecideError>) -> &'static str {
             Unbound::Clash { .. } | Unbound::TooLarge { .. } => "bad-annotations",
             Unbound::OwnLabel { .. } => "bad-labels",
             Unbound::NoBinder | Unbound::NoLeader(_) => "no-leader",
-            Unbound::NodeBusy(_) | Unbound::OutOfTime => "timeout",
+            Unbound::OutOfTime => "timeout",
             Unbound::PodBusy { .. } => "undecided",
             Unbound::Restless(_) => "changed",
             Unbound::OtherPod { .. } | Unbound::Elsewhere { .. } => "stale",

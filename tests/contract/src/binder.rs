@@ -98,7 +98,7 @@ struct Place<'a> {
 }
 
 impl Reservation for Place<'_> {
-    fn bind(self: Box<Self>, _: Instant) -> Result<(), BindError> {
+    fn bind(self: Box<Self>, _: &Arc<Pod>, _: Instant) -> Result<(), BindError> {
         let (mut state, binding) = (self.api.state(), self.binding);
         let key = (binding.namespace.to_string(), binding.name.to_string());
         let (_, node) = state.pods.get_mut(&key).ok_or(BindError::NoPod)?;

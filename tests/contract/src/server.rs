@@ -51,7 +51,7 @@ impl Server {
     ///
     /// # Errors
     /// If there is no free port.
-    pub async fn start(gateway: Gateway, config: WireConfig) -> Result<Self> {
+    pub async fn start(gateway: impl Into<Arc<Gateway>>, config: WireConfig) -> Result<Self> {
         Self::start_with_peers(gateway, Arc::new(NoPeers), config).await
     }
 
@@ -59,10 +59,14 @@ impl Server {
     ///
     /// # Errors
     /// If there is no free port.
-    pub async fn start_with_peers(gateway: Gateway, peers: Arc<dyn Forward>, config: WireConfig) -> Result<Self> {
-        let heard: Arc<Heard> = Arc::default();
+    pub async fn start_with_peers(
+        gateway: impl Into<Arc<Gateway>>,
+        peers: Arc<dyn Forward>,
+        config: WireConfig,
+    ) -> Result<Self> {
+        let (heard, gateway): (Arc<Heard>, Arc<Gateway>) = (Arc::default(), gateway.into());
         let observer = Arc::clone(&heard);
-        let serve = |listener, shutdown| serve_wire(listener, Arc::new(gateway), observer, peers, config, shutdown);
+        let serve = |listener, shutdown| serve_wire(listener, gateway, observer, peers, config, shutdown);
         Self::spawn(Ipv4Addr::LOCALHOST, heard, serve).await
     }
 

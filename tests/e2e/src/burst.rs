@@ -61,8 +61,6 @@ pub struct BurstOutcome {
     pub waited_ms: f64,
     /// Bind calls that were waited for in vain.
     pub missed: u64,
-    /// Pods that were announced.
-    pub announced: u64,
 }
 
 // === impl Burst ===
@@ -159,13 +157,12 @@ struct Counts(BTreeMap<&'static str, f64>);
 // === impl Counts ===
 
 impl Counts {
-    const SERIES: [&str; 6] = [
+    const SERIES: [&str; 5] = [
         r#"plimsoll_binds_total{group="",outcome="refused"}"#,
         "plimsoll_bind_retries_total",
         r#"plimsoll_bind_call_wait_seconds_count{group=""}"#,
         r#"plimsoll_bind_call_wait_seconds_sum{group=""}"#,
         r#"plimsoll_bind_calls_missed_total{group=""}"#,
-        "plimsoll_pods_announced_total",
     ];
 
     fn add(&mut self, gateway: &Plimsoll) -> Result<()> {
@@ -178,7 +175,7 @@ impl Counts {
     }
 
     fn outcome(&self, took: Duration, placed: &BTreeMap<String, usize>) -> BurstOutcome {
-        let [refused, retries, waits, waited, missed, announced] =
+        let [refused, retries, waits, waited, missed] =
             Self::SERIES.map(|series| self.0.get(series).copied().unwrap_or(0.0));
         BurstOutcome {
             took,
@@ -189,7 +186,6 @@ impl Counts {
             waits: waits as u64,
             waited_ms: waited * 1e3,
             missed: missed as u64,
-            announced: announced as u64,
         }
     }
 }

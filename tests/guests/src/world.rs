@@ -53,7 +53,7 @@ struct Place<'a> {
 }
 
 impl Reservation for Place<'_> {
-    fn bind(self: Box<Self>, _: Instant) -> Result<(), BindError> {
+    fn bind(self: Box<Self>, _: &Arc<Pod>, _: Instant) -> Result<(), BindError> {
         self.binds.0.lock().unwrap_or_else(PoisonError::into_inner).push(self.binding);
         Ok(())
     }

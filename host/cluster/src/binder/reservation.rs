@@ -9,9 +9,8 @@ use std::{
 use plimsoll_core::{BindError, Binding, Pod, Reservation};
 
 use super::{
-    pod_client::PodClient,
-    ready::Ready,
-    write::{WriteOutcome, attempt, substance},
+    ApiBinder, Ready,
+    write::{WriteOutcome, attempt},
 };
 use crate::{ReservationId, clock};
 
@@ -20,9 +19,8 @@ const LAST_READ_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The reservation of one bind. It changes only the entry with its ID: another bind's reservation is never touched.
 pub(crate) struct ApiReservation<'b> {
-    pods: &'b PodClient,
+    binder: &'b ApiBinder,
     id: ReservationId,
-    pod: Arc<Pod>,
     binding: Binding,
     on_drop: OnDrop,
 }
@@ -53,19 +51,19 @@ enum PodState {
 // === impl ApiReservation ===
 
 impl<'b> ApiReservation<'b> {
-    pub(super) fn new(pods: &'b PodClient, id: ReservationId, pod: Arc<Pod>, binding: Binding) -> Self {
-        Self { pods, id, pod, binding, on_drop: OnDrop::Release }
+    pub(super) fn new(binder: &'b ApiBinder, id: ReservationId, binding: Binding) -> Self {
+        Self { binder, id, binding, on_drop: OnDrop::Release }
     }
 
-    /// Sends the Binding, and finds out its outcome.
-    pub(crate) async fn write(&mut self, deadline: Instant) -> Result<(), BindError> {
-        let ready = self.pods.ready_for(deadline)?;
+    /// Sends the Binding of the pod, as it was read since the place was reserved, and finds out its outcome.
+    pub(crate) async fn write(&mut self, pod: &Arc<Pod>, deadline: Instant) -> Result<(), BindError> {
+        let ready = self.binder.ready_for(deadline)?;
         // The Lease is not released before the outcome is known.
         let _in_flight = ready.term.begin_write();
-        let mut is_last = false;
+        let (mut pod, mut is_last) = (Arc::clone(pod), false);
         loop {
             self.on_drop = OnDrop::SettleAt(clock::now() + ready.term.timings().lease());
-            let reason = match attempt(&ready, &self.pod, &self.binding, deadline).await {
+            let reason = match attempt(&ready, &pod, &self.binding, deadline).await {
                 WriteOutcome::Written => {
                     self.bound(None);
                     return Ok(());
@@ -81,9 +79,9 @@ impl<'b> ApiReservation<'b> {
                     return Ok(());
                 }
                 PodState::NotOurs(now) => return Err(self.not_bound(now.as_deref(), BindError::Conflict(reason))),
-                PodState::Pending(now) if !is_last && substance(&now) == substance(&self.pod) => {
+                PodState::Pending(now) if !is_last && now.has_substance_of(&pod) => {
                     is_last = true;
-                    self.pod = now;
+                    pod = now;
                 }
                 PodState::Pending(_) => return Err(self.not_bound(None, BindError::Conflict(reason))),
                 // A proxy may have repeated the request: then the second one is refused.
@@ -95,7 +93,7 @@ impl<'b> ApiReservation<'b> {
     /// The outcome of a write without a reply. The reservation stays until it is known, so this may take longer than
     /// the request's time: until the write cannot arrive any more.
     async fn find_out(&mut self, ready: &Ready, why: String) -> Result<(), BindError> {
-        let settled = ready.term.doubt(clock::now());
+        let settled = clock::now() + ready.term.doubt();
         self.on_drop = OnDrop::SettleAt(settled);
         // Perhaps only the reply was lost.
         let mut state = self.read_state(settled).await;
@@ -121,7 +119,7 @@ impl<'b> ApiReservation<'b> {
     }
 
     async fn read_state(&self, deadline: Instant) -> PodState {
-        match self.pods.read(&self.binding.namespace, &self.binding.name, deadline).await {
+        match self.binder.read(&self.binding.namespace, &self.binding.name, deadline).await {
             Ok(now) if now.uid() != &*self.binding.uid => PodState::NotOurs(None),
             Ok(now) => match now.node() {
                 Some(node) if *node == *self.binding.node => PodState::BoundHere(now),
@@ -136,7 +134,7 @@ impl<'b> ApiReservation<'b> {
     /// The pod is on a node: as it was reserved, or as it was read.
     fn bound(&mut self, read: Option<&Pod>) {
         let placed = read.and_then(|pod| Some(pod.placed_on(pod.node()?, &BTreeMap::new(), &BTreeMap::new())));
-        self.pods.assume_cache.settle_at(&self.id, placed.map(Arc::new), clock::now());
+        self.binder.assume_cache.settle_at(&self.id, placed.map(Arc::new), clock::now());
         self.on_drop = OnDrop::Nothing;
     }
 
@@ -145,7 +143,7 @@ impl<'b> ApiReservation<'b> {
         if elsewhere.is_some() {
             self.bound(elsewhere);
         } else {
-            self.pods.assume_cache.release(&self.id);
+            self.binder.assume_cache.release(&self.id);
             self.on_drop = OnDrop::Nothing;
         }
         error
@@ -153,17 +151,17 @@ impl<'b> ApiReservation<'b> {
 }
 
 impl Reservation for ApiReservation<'_> {
-    fn bind(mut self: Box<Self>, deadline: Instant) -> Result<(), BindError> {
-        let runtime = self.pods.runtime.clone();
-        runtime.block_on(self.write(deadline))
+    fn bind(mut self: Box<Self>, pod: &Arc<Pod>, deadline: Instant) -> Result<(), BindError> {
+        let runtime = self.binder.runtime.clone();
+        runtime.block_on(self.write(pod, deadline))
     }
 }
 
 impl Drop for ApiReservation<'_> {
     fn drop(&mut self) {
         match self.on_drop {
-            OnDrop::Release => self.pods.assume_cache.release(&self.id),
-            OnDrop::SettleAt(settled) => self.pods.assume_cache.settle_at(&self.id, None, settled),
+            OnDrop::Release => self.binder.assume_cache.release(&self.id),
+            OnDrop::SettleAt(settled) => self.binder.assume_cache.settle_at(&self.id, None, settled),
             OnDrop::Nothing => {}
         }
     }

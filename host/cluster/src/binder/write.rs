@@ -1,6 +1,9 @@
 //! One POST of a Binding, and its outcome.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Instant,
+};
 
 use kube::{
     Error,
@@ -10,8 +13,12 @@ use kube::{
 use plimsoll_core::{BindError, Binding, Pod};
 use serde_json::json;
 
-use super::{labels, ready::Ready};
+use super::Ready;
 use crate::clock;
+
+/// Kubernetes 1.35 switched `PodTopologyLabelsAdmission` on: the API server copies the labels of a Binding to the pod.
+/// Before it labels are dropped without a word, so a policy that counts by them would count wrong.
+const LABELS_MINOR: u32 = 35;
 
 /// The outcome of a write.
 #[derive(Debug)]
@@ -34,7 +41,7 @@ pub(super) async fn attempt(ready: &Ready, pod: &Arc<Pod>, binding: &Binding, de
     };
     let left = || deadline.saturating_duration_since(clock::now()).min(ready.term.timings().settle());
     if !binding.labels.is_empty() {
-        match clock::timeout(left(), labels::check(ready)).await {
+        match clock::timeout(left(), check_labels(ready)).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => return WriteOutcome::NotWritten(error),
             Err(_) => return WriteOutcome::NotWritten(BindError::Timeout("its version was not read".to_owned())),
@@ -54,19 +61,6 @@ pub(super) async fn attempt(ready: &Ready, pod: &Arc<Pod>, binding: &Binding, de
         Ok(Err(error)) => WriteOutcome::Unknown(text(&error)),
         Err(_) => WriteOutcome::Unknown(format!("no answer to the binding within {left:.0?}")),
     }
-}
-
-/// The parts of a pending pod that policies decide by. If only others have changed, such as the condition that
-/// kube-scheduler writes to the status of a pod that it has tried, the answers are still valid.
-pub(super) fn substance(pod: &Pod) -> [Option<&str>; 5] {
-    const PARTS: [&str; 5] = [
-        "/metadata/labels",
-        "/metadata/annotations",
-        "/metadata/ownerReferences",
-        "/metadata/deletionTimestamp",
-        "/spec",
-    ];
-    PARTS.map(|at| pod.field(at))
 }
 
 /// An error of the client with its causes.
@@ -128,4 +122,41 @@ fn is_without_connection(error: &Error) -> bool {
 /// The path of the pods of a namespace. The border has checked its name and the pod's: see [`plimsoll_core::BindQuery`].
 pub(super) fn pods_path(namespace: &str) -> String {
     format!("/api/v1/namespaces/{namespace}/pods")
+}
+
+/// Asks the API server for its version, once for each term if it is new enough.
+async fn check_labels(ready: &Ready) -> Result<(), BindError> {
+    if ready.takes_labels.load(Ordering::Relaxed) {
+        return Ok(());
+    }
+    let version = ready.client.apiserver_version().await;
+    let version = version.map_err(|error| BindError::Api(format!("its version is not known: {}", text(&error))))?;
+    if !is_new_enough(&version.major, &version.minor) {
+        let (major, minor) = (version.major, version.minor);
+        return Err(BindError::Api(format!(
+            "version {major}.{minor} drops the labels of a Binding, and a policy gives the pod labels: that needs 1.{LABELS_MINOR}"
+        )));
+    }
+    ready.takes_labels.store(true, Ordering::Relaxed);
+    Ok(())
+}
+
+/// Providers write a minor version such as `36+`.
+fn is_new_enough(major: &str, minor: &str) -> bool {
+    let number = |text: &str| text.trim_end_matches(|c: char| !c.is_ascii_digit()).parse::<u32>().unwrap_or(0);
+    (number(major), number(minor)) >= (1, LABELS_MINOR)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_compared_as_numbers() {
+        for (minor, is_enough) in [("34", false), ("35", true), ("36+", true), ("9", false), ("100", true), ("", false)]
+        {
+            assert_eq!(is_new_enough("1", minor), is_enough, "{minor}");
+        }
+        assert!(is_new_enough("2", "0") && !is_new_enough("", "40"));
+    }
 }

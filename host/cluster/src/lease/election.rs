@@ -15,8 +15,8 @@ mod tests;
 use std::{sync::Arc, time::Instant};
 
 use super::{
-    record::{LeaseRecord, LeaseWrite, NotWritten},
-    timings::LeaseTimings,
+    LeaseTimings,
+    record::{LeaseRecord, LeaseWrite},
 };
 
 /// One candidate's part in the election.
@@ -124,13 +124,13 @@ impl Election {
         self.must_read = false;
     }
 
-    /// The result of a write. `sent` is from before the write was sent.
+    /// The result of a write, which may have been made, now or later, even if it failed. `sent` is from before it was sent.
     pub(crate) fn wrote(
         &mut self,
         sent: Instant,
         now: Instant,
         lease_write: &LeaseWrite,
-        result: Result<LeaseRecord, NotWritten>,
+        result: Result<LeaseRecord, ()>,
     ) {
         match result {
             Ok(record) => {
@@ -142,17 +142,11 @@ impl Election {
                     self.wake = sent + self.timings.renew();
                 }
             }
-            Err(NotWritten::Conflict) => self.must_read = true,
-            Err(NotWritten::Unknown) => {
+            Err(()) => {
                 self.must_read = true;
                 self.wake = now + self.timings.pause();
             }
         }
-    }
-
-    /// No action before this time, if it is later than the next one's.
-    pub(crate) fn pause_until(&mut self, until: Instant) {
-        self.wake = self.wake.max(until);
     }
 
     /// Leaves the election; returns the write that releases the Lease if it is ours.
@@ -183,7 +177,7 @@ impl Election {
     }
 
     /// When the Lease is free, unless it changes before: for one that somebody else holds.
-    pub(crate) fn expires_at(&self) -> Option<Instant> {
+    fn expires_at(&self) -> Option<Instant> {
         let seen = self.seen.as_ref()?;
         Some(seen.since + seen.record.as_ref()?.timings.expiry())
     }

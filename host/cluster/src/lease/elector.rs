@@ -15,16 +15,17 @@ use tokio::sync::{oneshot, watch};
 use tracing::{info, warn};
 
 use super::{
-    LeadershipState, LeaseConfig, LeaseRecord, Term,
+    LeadershipState, LeaseConfig, Term,
     election::{Election, ElectionStep},
-    record::{LeaseWrite, NotWritten, lease_of},
+    record::{LeaseRecord, LeaseWrite, lease_of},
 };
 use crate::{
     ApiServer,
     api::error_text,
-    backoff::Backoff,
     clock::{self, sleep_until, timeout},
 };
+
+const NO_ANSWER: &str = "the API server does not answer in time";
 
 /// Runs an election.
 pub(super) struct Elector {
@@ -39,8 +40,6 @@ pub(super) struct Elector {
     publish: watch::Sender<LeadershipState>,
     /// The last failure, until a request succeeds.
     failure: Option<Arc<str>>,
-    /// After conflicts: somebody else writes the Lease at the same time.
-    conflicts: Backoff,
 }
 
 // === impl Elector ===
@@ -64,7 +63,6 @@ impl Elector {
             terms,
             publish,
             failure: None,
-            conflicts: Backoff::new(timings.pause(), timings.renew()),
         }
     }
 
@@ -73,7 +71,7 @@ impl Elector {
         tokio::select! {
             biased;
             _ = &mut stopped => return,
-            () = ready => info!(identity = %self.election.identity(), lease = self.config.lease(), "this gateway asks for the Lease"),
+            () = ready => info!(identity = %self.election.identity(), lease = self.lease(), "this gateway asks for the Lease"),
         }
         loop {
             let now = clock::now();
@@ -94,20 +92,18 @@ impl Elector {
                 ElectionStep::Write(lease_write) => {
                     let sent = clock::now();
                     let result = self.write(&lease_write).await;
-                    let is_conflict = matches!(result, Err(NotWritten::Conflict));
                     self.election.wrote(sent, clock::now(), &lease_write, result);
-                    if is_conflict {
-                        self.election.pause_until(clock::now() + self.conflicts.next());
-                    } else {
-                        self.conflicts.reset();
-                    }
                 }
             }
         }
     }
 
+    fn lease(&self) -> String {
+        format!("{}/{}", self.config.namespace, self.config.name)
+    }
+
     async fn read(&mut self) {
-        let result = timeout(self.config.timings.request_timeout(), self.api.get_opt(&self.config.name)).await;
+        let result = timeout(self.config.timings.renew(), self.api.get_opt(&self.config.name)).await;
         let lease = match result {
             Ok(Ok(lease)) => {
                 self.failure = None;
@@ -115,19 +111,13 @@ impl Elector {
                 self.last = lease;
                 Ok(record)
             }
-            Ok(Err(error)) => {
-                self.failed("read", &error_text(&error));
-                Err(())
-            }
-            Err(_) => {
-                self.failed("read", "the API server does not answer in time");
-                Err(())
-            }
+            Ok(Err(error)) => Err(self.failed("read", &error_text(&error))),
+            Err(_) => Err(self.failed("read", NO_ANSWER)),
         };
         self.election.read(clock::now(), lease);
     }
 
-    async fn write(&mut self, lease_write: &LeaseWrite) -> Result<LeaseRecord, NotWritten> {
+    async fn write(&mut self, lease_write: &LeaseWrite) -> Result<LeaseRecord, ()> {
         let config = &self.config;
         let lease = lease_of(self.last.as_ref(), &config.name, lease_write, config.timings, &config.url);
         let parameters = PostParams::default();
@@ -137,28 +127,24 @@ impl Elector {
                 None => self.api.create(&parameters, &lease).await,
             }
         };
-        match timeout(config.timings.request_timeout(), written).await {
+        let failure = match timeout(config.timings.renew(), written).await {
             Ok(Ok(lease)) => {
                 self.failure = None;
                 let record = LeaseRecord::of(&lease);
                 self.last = Some(lease);
-                Ok(record)
+                return Ok(record);
             }
-            // 404: it was deleted; or, on creation, its namespace does not exist.
+            // Somebody else has written, created or deleted it. 404 on creation: its namespace does not exist.
             Ok(Err(kube::Error::Api(status)))
                 if status.code == 409 || (status.code == 404 && lease_write.version.is_some()) =>
             {
-                Err(NotWritten::Conflict)
+                return Err(());
             }
-            Ok(Err(error)) => {
-                self.failed("written", &error_text(&error));
-                Err(NotWritten::Unknown)
-            }
-            Err(_) => {
-                self.failed("written", "the API server does not answer in time");
-                Err(NotWritten::Unknown)
-            }
-        }
+            Ok(Err(error)) => error_text(&error),
+            Err(_) => NO_ANSWER.to_owned(),
+        };
+        self.failed("written", &failure);
+        Err(())
     }
 
     /// Releases the Lease as soon as no write of ours can be carried out any more.
@@ -167,15 +153,15 @@ impl Elector {
         term.settle().await;
         let Some(lease_write) = self.election.release(clock::now()) else { return };
         if self.write(&lease_write).await.is_ok() {
-            info!(lease = self.config.lease(), "let go of the Lease");
+            info!(lease = self.lease(), "let go of the Lease");
         } else {
-            warn!(lease = self.config.lease(), "the Lease could not be released: it expires by itself");
+            warn!(lease = self.lease(), "the Lease could not be released: it expires by itself");
         }
     }
 
     /// Logs a failure once.
     fn failed(&mut self, what: &str, error: &str) {
-        let lease = self.config.lease();
+        let lease = self.lease();
         let text: Arc<str> = format!("the Lease {lease} cannot be {what}: {error}").into();
         if self.failure.as_ref() != Some(&text) {
             warn!("{text}");
@@ -200,14 +186,13 @@ impl Elector {
             if let Some(term) = self.term.take() {
                 term.end();
             }
-            let is_own = |url: &Option<Arc<str>>| {
-                url.as_ref().is_some_and(|url| url.trim_end_matches('/') == self.config.url.trim_end_matches('/'))
-            };
+            let own = self.config.url.trim_end_matches('/');
             return match self.election.leader(now) {
-                Some(LeaseRecord { holder: Some(holder), url, .. }) if is_own(url) => LeadershipState::Awaits {
-                    holder: Arc::clone(holder),
-                    until: self.election.expires_at().unwrap_or(now),
-                },
+                // As a container leaves it that was killed and started again.
+                Some(LeaseRecord { holder: Some(holder), url: Some(url), .. }) if url.trim_end_matches('/') == own => {
+                    let why = format!("the Lease of this gateway's predecessor ({holder}) has not run out");
+                    LeadershipState::Vacant(why.into())
+                }
                 Some(LeaseRecord { holder: Some(holder), url, .. }) => {
                     LeadershipState::Follows { holder: Arc::clone(holder), url: url.clone() }
                 }

@@ -4,12 +4,10 @@
 //! any of them. So the term is checked where the bytes are sent: each time, just before the system call.
 
 use std::{
-    future::ready,
-    io::{Error, ErrorKind, IoSlice, Result},
+    io::{Error, ErrorKind, Result},
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
-    time::Duration,
 };
 
 use hyper::rt::{Read, ReadBufCursor, Write};
@@ -24,7 +22,6 @@ use kube::{
     Client, Config,
     client::{Body, ClientBuilder, ConfigExt},
 };
-use socket2::SockRef;
 use tokio::net::TcpStream;
 use tower::{BoxError, ServiceExt};
 
@@ -46,9 +43,9 @@ pub(crate) fn fenced_client(config: &Config, term: &Arc<Term>) -> kube::Result<C
     connector.set_nodelay(true);
     connector.set_connect_timeout(Some(term.timings().settle()));
     // The kernel drops bytes that the peer does not acknowledge, even if this process is frozen or dead.
-    connector.set_tcp_user_timeout(Some(unacknowledged(term)));
+    connector.set_tcp_user_timeout(Some(term.timings().unacknowledged()));
     let term = Arc::clone(term);
-    let connector = connector.and_then(move |io: TokioIo<TcpStream>| ready(fence(io, &term)));
+    let connector = connector.map_response(move |io: TokioIo<TcpStream>| Fenced { io, term: Arc::clone(&term) });
     let connector = config.rustls_https_connector_with_connector(connector)?;
     // A request is sent once: a caller that repeats it must know that it may have been carried out.
     let client: HttpClient<_, Body> =
@@ -62,37 +59,13 @@ pub(crate) fn fenced_client(config: &Config, term: &Arc<Term>) -> kube::Result<C
     })
 }
 
-/// The connection, if the kernel has taken the bound that [`LeaseTimings::unacknowledged`] rests on.
-fn fence(io: TokioIo<TcpStream>, term: &Arc<Term>) -> std::result::Result<Fenced<TokioIo<TcpStream>>, BoxError> {
-    let wanted = unacknowledged(term);
-    let has = SockRef::from(io.inner()).tcp_user_timeout();
-    match has {
-        Ok(Some(bound)) if bound <= wanted => Ok(Fenced { io, term: Arc::clone(term) }),
-        Ok(_) => Err(format!("the kernel did not take TCP_USER_TIMEOUT = {wanted:?}: nothing is bound").into()),
-        Err(error) => Err(format!("TCP_USER_TIMEOUT cannot be read, so that nothing is bound: {error}").into()),
-    }
-}
-
-fn unacknowledged(term: &Term) -> Duration {
-    // The kernel counts in milliseconds.
-    Duration::from_millis(term.timings().unacknowledged().as_millis().max(1) as u64)
-}
-
 // === impl Fenced ===
-
-impl<Io> Fenced<Io> {
-    fn check(&self) -> Result<()> {
-        if self.term.may_write() {
-            Ok(())
-        } else {
-            Err(Error::new(ErrorKind::BrokenPipe, "the term as leader is over"))
-        }
-    }
-}
 
 impl<Io: Write + Unpin> Write for Fenced<Io> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize>> {
-        self.check()?;
+        if !self.term.may_write() {
+            return Poll::Ready(Err(Error::new(ErrorKind::BrokenPipe, "the term as leader is over")));
+        }
         Pin::new(&mut self.io).poll_write(cx, bytes)
     }
 
@@ -102,19 +75,6 @@ impl<Io: Write + Unpin> Write for Fenced<Io> {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
         Pin::new(&mut self.io).poll_shutdown(cx)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.io.is_write_vectored()
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[IoSlice<'_>],
-    ) -> Poll<Result<usize>> {
-        self.check()?;
-        Pin::new(&mut self.io).poll_write_vectored(cx, bytes)
     }
 }
 
@@ -132,7 +92,7 @@ impl<Io: Connection> Connection for Fenced<Io> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
+    use std::time::{Duration, Instant};
 
     use tokio::{
         io::{AsyncReadExt, AsyncWriteExt},
@@ -184,18 +144,6 @@ mod tests {
         drop(client);
         assert_eq!(came.recv().await.unwrap(), "end");
         assert!(came.try_recv().is_err());
-    }
-
-    #[tokio::test]
-    async fn a_connection_without_the_kernels_bound_is_not_written_to() {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let term = term(Instant::now() + Duration::from_secs(30));
-        let connect = || async { TokioIo::new(TcpStream::connect(listener.local_addr().unwrap()).await.unwrap()) };
-        let refused = fence(connect().await, &term).err().unwrap();
-        assert!(refused.to_string().contains("TCP_USER_TIMEOUT"), "{refused}");
-        let bounded = connect().await;
-        SockRef::from(bounded.inner()).set_tcp_user_timeout(Some(unacknowledged(&term))).unwrap();
-        assert!(fence(bounded, &term).is_ok());
     }
 
     #[tokio::test]

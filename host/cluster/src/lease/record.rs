@@ -8,13 +8,10 @@ use k8s_openapi::{
     jiff::Timestamp,
 };
 
-use super::timings::LeaseTimings;
+use super::LeaseTimings;
 
 /// The annotation of the Lease with its holder's URL.
 pub const URL_ANNOTATION: &str = "plimsoll/url";
-
-/// The most characters of a text in a Lease; a longer one is not ours.
-const MAX_TEXT: usize = 1024;
 
 /// A Lease as an election sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,20 +37,11 @@ pub(crate) struct LeaseWrite {
     pub(crate) is_transition: bool,
 }
 
-/// Why the Lease was not written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NotWritten {
-    /// Somebody else has written, created or deleted it.
-    Conflict,
-    /// It may have been written, now or later.
-    Unknown,
-}
-
 // === impl LeaseRecord ===
 
 impl LeaseRecord {
     pub(crate) fn of(lease: &Lease) -> Self {
-        let text = |text: Option<&String>| text.filter(|text| !text.is_empty()).map(|text| shortened(text).into());
+        let text = |text: Option<&String>| text.filter(|text| !text.is_empty()).map(|text| text.as_str().into());
         let spec = lease.spec.as_ref();
         let holder = spec.and_then(|spec| text(spec.holder_identity.as_ref()));
         let url = lease.metadata.annotations.as_ref().and_then(|annotations| text(annotations.get(URL_ANNOTATION)));
@@ -93,8 +81,4 @@ pub(crate) fn lease_of(
         spec.lease_transitions = Some(spec.lease_transitions.map_or(0, |count| count.saturating_add(1)));
     }
     lease
-}
-
-fn shortened(text: &str) -> &str {
-    text.char_indices().nth(MAX_TEXT).map_or(text, |(end, _)| &text[..end])
 }

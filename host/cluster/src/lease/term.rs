@@ -1,10 +1,7 @@
 //! One term of the Lease, and how long this process may write in it.
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicU64, Ordering},
     time::{Duration, Instant},
 };
 
@@ -21,30 +18,16 @@ pub struct Term {
     start: Instant,
     /// Nanoseconds after the start; 0 once the term has ended.
     write_until: AtomicU64,
-    /// Nanoseconds after the start: until then a write without an answer may still be carried out.
-    doubt_until: AtomicU64,
-    /// The number of writes whose outcome is awaited.
-    in_flight: watch::Sender<usize>,
-}
-
-/// A write in a term, from before it is sent until its outcome is known.
-#[derive(Debug)]
-pub(crate) struct InFlightWrite {
-    term: Arc<Term>,
+    /// Has a receiver for each write whose outcome is awaited.
+    in_flight: watch::Sender<()>,
 }
 
 // === impl Term ===
 
 impl Term {
     pub(crate) fn new(hold: Hold, timings: LeaseTimings, now: Instant) -> Self {
-        let term = Self {
-            number: hold.term,
-            timings,
-            start: now,
-            write_until: 0.into(),
-            doubt_until: 0.into(),
-            in_flight: watch::Sender::new(0),
-        };
+        let term =
+            Self { number: hold.term, timings, start: now, write_until: 0.into(), in_flight: watch::Sender::new(()) };
         term.extend(hold);
         term
     }
@@ -66,28 +49,21 @@ impl Term {
     }
 
     /// Counts a write. Call it before the write is sent, and keep the result until its outcome is known.
-    pub(crate) fn begin_write(self: &Arc<Self>) -> InFlightWrite {
-        self.in_flight.send_modify(|count| *count += 1);
-        InFlightWrite { term: Arc::clone(self) }
+    pub(crate) fn begin_write(&self) -> watch::Receiver<()> {
+        self.in_flight.subscribe()
     }
 
-    /// A write that is sent now and gets no reply is carried out by then or never.
-    pub(crate) fn doubt(&self, now: Instant) -> Instant {
-        // A cancelled request may still have bytes on their way to the socket.
-        let settled = now + self.timings.settle() + self.timings.pause();
-        self.doubt_until.fetch_max(nanoseconds(settled.duration_since(self.start)), Ordering::SeqCst);
-        settled
+    /// A write that was sent and gets no reply is carried out within this time or never. A cancelled request may still
+    /// have bytes on their way to the socket.
+    pub(crate) fn doubt(&self) -> Duration {
+        self.timings.settle() + self.timings.pause()
     }
 
     /// Ends the term, and waits until each of its writes has been carried out or never will be.
     pub(crate) async fn settle(&self) {
         self.end();
         // No write is given to a socket after the end, so even one without a reply is settled by then.
-        let longest = self.timings.settle() + self.timings.pause();
-        let mut in_flight = self.in_flight.subscribe();
-        // Either way the writes are settled; the sender lives as long as `self`.
-        let _ = clock::timeout(longest, in_flight.wait_for(|count| *count == 0)).await;
-        clock::sleep_until(self.start + Duration::from_nanos(self.doubt_until.load(Ordering::SeqCst))).await;
+        let _ = clock::timeout(self.doubt(), self.in_flight.closed()).await;
     }
 
     /// The Lease was renewed.
@@ -110,20 +86,14 @@ impl PartialEq for Term {
 
 impl Eq for Term {}
 
-// === impl InFlightWrite ===
-
-impl Drop for InFlightWrite {
-    fn drop(&mut self) {
-        self.term.in_flight.send_modify(|count| *count -= 1);
-    }
-}
-
 fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::clock::paused::PausedClock;
 
@@ -133,6 +103,7 @@ mod tests {
         let (clock, runtime) = (PausedClock::new(start, 1), PausedClock::runtime());
         let [idle, busy, lost] = [(); 3].map(|()| Arc::new(Term::new(Hold { term: 1, until: start }, timings, start)));
         let (write, _lost_write) = (busy.begin_write(), lost.begin_write());
+        let longest = idle.doubt();
         let settling = [idle, busy, lost].map(|term| {
             let _entered = clock.enter();
             runtime.spawn(async move { term.settle().await })
@@ -141,7 +112,7 @@ mod tests {
             clock.run(&runtime, start + after);
             settling.each_ref().map(tokio::task::JoinHandle::is_finished)
         };
-        let (second, longest) = (Duration::from_secs(1), timings.settle() + timings.pause());
+        let second = Duration::from_secs(1);
         assert_eq!(settled(second), [true, false, false], "two writes are in flight");
         drop(write);
         assert_eq!(settled(2 * second), [true, true, false], "the outcome of one is known");

@@ -85,6 +85,14 @@ impl AssumeCache for Sabotaged {
         result
     }
 
+    fn forward(&self, pod: Arc<Pod>) {
+        self.watch.forward(pod);
+    }
+
+    fn end_forwarded(&self, uid: &str) {
+        self.watch.end_forwarded(uid);
+    }
+
     fn settle_at(&self, id: &ReservationId, pod: Option<Arc<Pod>>, settled: Instant) {
         let is_unknown = pod.is_none() && settled != clock::now();
         match (self.fault, self.given(id)) {

@@ -41,6 +41,10 @@ impl AssumeCache for Notes {
         Ok(ReservationId::new(pod.uid(), shown.len() as u64))
     }
 
+    fn forward(&self, _: Arc<Pod>) {}
+
+    fn end_forwarded(&self, _: &str) {}
+
     fn settle_at(&self, _: &ReservationId, pod: Option<Arc<Pod>>, _: Instant) {
         self.shown.lock().unwrap().extend(pod);
     }

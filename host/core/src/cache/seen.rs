@@ -26,15 +26,6 @@ enum Completeness {
     Unknown,
 }
 
-/// Something that has another value now.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Change {
-    /// Of the node, or of the pods on it.
-    OfNode,
-    /// Of the cluster as a whole: this read; empty where it could be any.
-    OfCluster(Box<str>),
-}
-
 // === impl SeenValues ===
 
 impl SeenValues {
@@ -55,25 +46,20 @@ impl SeenValues {
         self.completeness == Completeness::Unknown || self.values.iter().any(|(attribute, _)| attribute.counts_pods())
     }
 
-    /// A value that is not the same in the later of two views of the node, if there is one. Reads of a record that both
-    /// share are not made again.
-    pub(crate) fn change(&self, earlier: &View, later: &View) -> Option<Change> {
+    /// Whether a value is not the same in the later of two views of the node. Reads of a record that both share are not
+    /// made again.
+    pub(crate) fn is_changed(&self, earlier: &View, later: &View) -> bool {
         let differing = earlier.differing_parts(later);
         if self.completeness != Completeness::All && differing != Parts::NONE {
-            return Some(Change::OfNode);
+            return true;
         }
         if self.completeness == Completeness::Unknown && !earlier.has_population_of(later) {
-            return Some(Change::OfCluster(Box::default()));
+            return true;
         }
         let is_shared =
             |attribute: &Attribute| attribute.scope() == Scope::Row && !attribute.depends_on().intersects(differing);
-        let is_other = |(attribute, value): &&(Attribute, Fingerprint)| {
-            !is_shared(attribute) && attribute.fingerprint(later, NODE) != *value
-        };
-        let (attribute, _) = self.values.iter().find(is_other)?;
-        Some(match attribute.scope() {
-            Scope::Snapshot => Change::OfCluster(attribute.to_string().into()),
-            Scope::Subject | Scope::Row => Change::OfNode,
-        })
+        self.values
+            .iter()
+            .any(|(attribute, value)| !is_shared(attribute) && attribute.fingerprint(later, NODE) != *value)
     }
 }

@@ -1,43 +1,57 @@
 //! bind: the pod gets its node, and the annotations and labels of the policies, in one write.
+//!
+//! ```text
+//!  bind call ──> ask the policies (no lock) ──> compare and reserve (one step) ──> read the pod ──> write
+//!                  ^                               │ a value has changed             │ the pod has changed
+//!                  └───────────────────────────────┴─────────────────────────────────┘ at most 8 rounds
+//! ```
+//!
+//! A pod that its scheduler has just asked about is reserved as that request showed it, before anything is awaited, so
+//! that the next filter counts it. First come the filters that read placed pods: kube-scheduler decides about the next pod
+//! before the last one is bound, so that a count may have passed its limit since. Then come the policies with `bind`.
 
-mod asking;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
-use std::{cell::RefCell, sync::Arc};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
-use self::asking::{Answer, Asking, ask_bind};
-use super::{BindOutcome, Caller, DecideError, Unbound, filter::reason_text, unbound::MAX_ASKS};
+use super::{
+    BindOutcome, Caller, DecideError, Unbound, additions::Merged, call::or_skip, filter::reason_text,
+    unbound::MAX_ROUNDS,
+};
 use crate::{
-    cache::Change,
-    decide::{
-        Group,
-        changes::Changes,
-        key_locks::{Held, KeyLocks},
-    },
+    cache::SeenValues,
+    decide::{Group, Member, bind_calls::BindCall},
     model::{
-        Additions, BindError, BindQuery, Binder, Binding, Cluster, Mode, NotBound, NotReserved, Pod, Reservation, Verb,
-        View, facts::Moment,
+        Additions, Ask, BindAnswer, BindError, BindQuery, Binder, Binding, Cluster, Fault, Mode, NotBound, NotReserved,
+        Placed, Pod, Recording, Reservation, Verb, Verdict, View, cluster::OwnPlace, facts::Moment,
+        whole_cluster::WholeCluster,
     },
 };
 
-/// The locks of binds that are under way: by the UID of the pod, by the name of the node, and by a read of the whole
-/// cluster. A bind holds its pod, and a node or a read.
+/// The rounds in which binds do not wait for each other. A bind that has lost as often takes turns with others.
+const FREE_ROUNDS: u32 = 2;
+
+/// Maximum number of binds that wait for a change at a time. Each holds the permit of its request, and other binds need
+/// theirs.
+const MAX_WAITING: usize = 32;
+
+/// Orders binds that would otherwise ask in vain, and wakes those that wait for a change of the cluster.
 #[derive(Debug, Default)]
-pub(crate) struct BindLocks {
-    pods: KeyLocks,
-    nodes: KeyLocks,
-    reads: KeyLocks,
-    /// Wakes the binds that wait for another cluster.
-    changes: Changes,
+pub(crate) struct BindQueue {
+    /// Held for one round.
+    gate: Mutex<()>,
+    changes: Mutex<Changes>,
+    changed: Condvar,
 }
 
-/// The right to ask the policies, among binds that would otherwise ask in vain.
-struct BindTurn<'b> {
-    locks: &'b BindLocks,
-    caller: &'b Caller,
-    query: &'b BindQuery<'b>,
-    /// Whether a read is held, and not the node.
-    is_of_read: bool,
-    held: Held<'b>,
+#[derive(Debug, Default)]
+struct Changes {
+    /// The number of clusters that have come into force.
+    count: u64,
+    waiting: usize,
 }
 
 /// A bind that did not fail.
@@ -57,127 +71,254 @@ enum Fresh {
     BoundThere,
 }
 
-/// An attempt to reserve a place with the answers of the policies.
-enum Attempt<'b> {
-    Reserved(Box<dyn Reservation + 'b>),
-    /// The pod is bound to the node of the request.
-    BoundThere,
-    /// Values that the policies have read have changed, so they must be asked again.
-    Changed(Option<Change>),
+/// One pod that is to be bound to one node.
+struct Asking<'b> {
+    caller: &'b Caller,
+    group: &'b Group,
+    node: &'b str,
+    /// The facts are the same however often the policies are asked: a load that changes must not hold a bind up.
+    moment: Moment,
+}
+
+/// The additions that the policies give the pod, by the values that they have read.
+#[derive(Default)]
+struct Answer {
+    additions: Additions,
+    /// Why a policy wants to be asked again when the values have changed, if one does.
+    retry: Option<Unbound>,
+    /// The IDs of the policies that gave it annotations or labels.
+    authors: Vec<Box<str>>,
+    /// The view that policies in shadow mode are to be asked about.
+    for_shadow: Option<View>,
+    seen: Option<Seen>,
+}
+
+/// The values that the policies in force have read, with the cluster and the view that they were read of.
+struct Seen {
+    cluster: Arc<Cluster>,
+    view: View,
+    values: Vec<SeenValues>,
 }
 
 /// Binds a pod to a node. `newest` is the cluster in force.
 ///
-/// The pod is locked to the end, so that binds of one pod are ordered: two of them could otherwise both be under way,
-/// to two nodes. A turn is held only until its place is reserved: it keeps binds from asking the policies in vain. The
-/// comparison when the place is reserved keeps them from giving out one device or one seat twice.
+/// No lock is held while policies are asked: a slow one must not stop other binds. The comparison when the place is
+/// reserved keeps binds from giving out one device or one seat twice.
 pub(crate) fn bind(
-    caller: &Caller,
-    group: &Group,
+    asking: (&Caller, &Group, Moment),
     binder: &dyn Binder,
     query: &BindQuery<'_>,
-    locks: &BindLocks,
+    call: BindCall<'_>,
+    queue: &BindQueue,
     newest: impl Fn() -> Option<Arc<Cluster>>,
-    moment: Moment,
 ) -> Result<Done, DecideError> {
-    let pod_lock = locks.pods.hold(&query.uid, &query.node, caller.time_left());
-    let _pod_lock = pod_lock.map_err(|node| busy(query, &node))?;
-    let pod = match read(caller, binder, query)? {
-        Fresh::Waiting(pod) => pod,
-        Fresh::BoundThere => return Ok(Done::of(BindOutcome::AlreadyBound)),
+    let (caller, group, moment) = asking;
+    let asking = Asking { caller, group, node: &query.node, moment };
+    let mut is_fresh = call.pod.is_none();
+    let mut pod = match &call.pod {
+        Some(shown) => Arc::clone(shown),
+        None => match read(caller, binder, query)? {
+            Fresh::Waiting(pod) => pod,
+            Fresh::BoundThere => return Ok(Done::of(BindOutcome::AlreadyBound)),
+        },
     };
-    let mut turn = BindTurn::at_node(locks, caller, query)?;
-    let asking = Asking { caller, group, pod: &pod, node: &query.node, moment };
-    for _ in 0..MAX_ASKS {
-        let mut answer = asking.ask(newest())?;
+    // Filters wait until it is dropped.
+    let mut call = Some(call);
+    for round in 0..MAX_ROUNDS {
+        let turn = queue.turn(round, caller)?;
+        let mut answer = asking.ask(&pod, newest())?;
         if caller.is_out_of_time() {
             return Err(Unbound::OutOfTime.into());
         }
         if let Some(retry) = answer.retry.take() {
-            let is_changed = || newest().is_none_or(|newest| asking.change(&answer, &newest).is_some());
-            turn = turn.after_another_cluster(is_changed, retry)?;
+            drop((turn, call.take()));
+            let is_changed = || newest().is_none_or(|newest| asking.is_changed(&pod, &answer, &newest));
+            // Half of the time that is left: a change in the last moment must leave time for the write.
+            if !queue.wait_until(caller.time_left() / 2, is_changed) {
+                return Err(retry.into());
+            }
             continue;
         }
-        match reserve(binder, query, &asking, &mut answer)? {
-            Attempt::Reserved(reservation) => {
-                drop(turn);
-                let outcome = write(caller, binder, query, reservation)?;
-                return Ok(Done { outcome, authors: answer.authors, view: answer.for_shadow });
-            }
-            Attempt::BoundThere => return Ok(Done::of(BindOutcome::AlreadyBound)),
-            Attempt::Changed(change) => {
-                caller.observer().bind_asked_again(query);
-                turn = turn.after(change)?;
-            }
+        let binding = binding(query, std::mem::take(&mut answer.additions));
+        let reserved = binder.reserve(&pod, binding, &|newest| !asking.is_changed(&pod, &answer, newest));
+        drop(turn);
+        if matches!(reserved, Err(NotReserved::Changed)) {
+            caller.observer().bind_asked_again(query);
+            continue;
         }
+        // If the pod has its place, the next filter counts it.
+        drop(call.take());
+        let reservation = match reserved {
+            Ok(reservation) if is_fresh => reservation,
+            reserved => {
+                // The read may also show the outcome of an earlier bind, which holds the place.
+                let Fresh::Waiting(now) = read(caller, binder, query)? else {
+                    return Ok(Done::of(BindOutcome::AlreadyBound));
+                };
+                let (is_same, was_fresh) = (now.has_substance_of(&pod), is_fresh);
+                (pod, is_fresh) = (now, true);
+                match reserved {
+                    Ok(reservation) if is_same => reservation,
+                    Err(NotReserved::Placed(node) | NotReserved::Undecided(node)) if was_fresh => {
+                        return Err(busy(query, &node).into());
+                    }
+                    _ => continue,
+                }
+            }
+        };
+        let outcome = write(caller, binder, query, reservation, &pod)?;
+        return Ok(Done { outcome, authors: answer.authors, view: answer.for_shadow });
     }
     Err(Unbound::Restless(query.node.clone().into_owned()).into())
 }
 
-/// Reserves the pod's place, unless values that the policies have read have changed since.
-fn reserve<'b>(
-    binder: &'b dyn Binder,
-    query: &BindQuery<'_>,
-    asking: &Asking<'_>,
-    answer: &mut Answer,
-) -> Result<Attempt<'b>, Unbound> {
-    let (binding, change) = (binding(query, std::mem::take(&mut answer.additions)), RefCell::new(None));
-    let is_unchanged = |newest: &Arc<Cluster>| {
-        *change.borrow_mut() = asking.change(answer, newest);
-        change.borrow().is_none()
-    };
-    let reserved = binder.reserve(asking.pod, binding, &is_unchanged);
-    match reserved {
-        Ok(reservation) => Ok(Attempt::Reserved(reservation)),
-        Err(NotReserved::Changed) => Ok(Attempt::Changed(change.take())),
-        Err(NotReserved::Undecided(node)) => Err(busy(query, &node)),
-        Err(NotReserved::Placed(node)) => match read(asking.caller, binder, query)? {
-            Fresh::BoundThere => Ok(Attempt::BoundThere),
-            Fresh::Waiting(_) => Err(busy(query, &node)),
-        },
-    }
-}
+// === impl BindQueue ===
 
-// === impl BindTurn ===
-
-impl<'b> BindTurn<'b> {
-    /// After the binds to the same node that came before.
-    fn at_node(locks: &'b BindLocks, caller: &'b Caller, query: &'b BindQuery<'b>) -> Result<Self, Unbound> {
-        let held = locks.nodes.hold(&query.node, &query.name, caller.time_left());
-        let held = held.map_err(|_| Unbound::NodeBusy(query.node.clone().into_owned()))?;
-        Ok(Self { locks, caller, query, is_of_read: false, held })
-    }
-
-    /// The turn after the cluster has changed for a policy that answers with `retry`; meanwhile other binds take theirs.
-    fn after_another_cluster(self, is_changed: impl Fn() -> bool, retry: Unbound) -> Result<Self, Unbound> {
-        let Self { locks, caller, query, held, .. } = self;
-        drop(held);
-        // Half of the time that is left: a change in the last moment must leave time for the write.
-        if !locks.changes.wait_until(caller.time_left() / 2, is_changed) {
-            return Err(retry);
-        }
-        Self::at_node(locks, caller, query)
-    }
-
-    /// The turn in which the policies are asked again. Binds to different nodes that read one count take their turns too,
-    /// from the first time that another one was quicker: without it each success would make all others ask again.
-    ///
-    /// A bind that waits for such a turn holds no node, and one that has it waits for no other.
-    fn after(self, change: Option<Change>) -> Result<Self, Unbound> {
-        let Some(Change::OfCluster(read)) = change.filter(|_| !self.is_of_read) else { return Ok(self) };
-        let Self { locks, caller, query, held, .. } = self;
-        drop(held);
-        let held = locks.reads.hold(&read, &query.name, caller.time_left()).map_err(|_| Unbound::OutOfTime)?;
-        Ok(Self { locks, caller, query, is_of_read: true, held })
-    }
-}
-
-// === impl BindLocks ===
-
-impl BindLocks {
+impl BindQueue {
     /// Another cluster is in force.
     pub(crate) fn notify_change(&self) {
-        self.changes.notify();
+        self.changes.lock().count += 1;
+        self.changed.notify_all();
+    }
+
+    /// The right to ask the policies, in a bind's later rounds: of binds that read one count, each success makes all
+    /// others ask again.
+    fn turn(&self, round: u32, caller: &Caller) -> Result<Option<MutexGuard<'_, ()>>, Unbound> {
+        if round < FREE_ROUNDS {
+            return Ok(None);
+        }
+        self.gate.try_lock_for(caller.time_left()).map(Some).ok_or(Unbound::OutOfTime)
+    }
+
+    /// Waits until `is_so` holds, which is asked now and after each change. Returns whether it came to hold in time; it
+    /// is not waited for while too many others wait.
+    fn wait_until(&self, timeout: Duration, is_so: impl Fn() -> bool) -> bool {
+        let started = Instant::now();
+        let mut changes = self.changes.lock();
+        if changes.waiting == MAX_WAITING {
+            drop(changes);
+            return is_so();
+        }
+        changes.waiting += 1;
+        let holds = loop {
+            let seen = changes.count;
+            if MutexGuard::unlocked(&mut changes, &is_so) {
+                break true;
+            }
+            while changes.count == seen && started.elapsed() < timeout {
+                self.changed.wait_for(&mut changes, timeout.saturating_sub(started.elapsed()));
+            }
+            if changes.count == seen {
+                break false;
+            }
+        };
+        changes.waiting -= 1;
+        holds
+    }
+}
+
+// === impl Asking ===
+
+impl Asking<'_> {
+    /// Asks the policies about the node as it is in this cluster.
+    fn ask(&self, pod: &Arc<Pod>, cluster: Option<Arc<Cluster>>) -> Result<Answer, DecideError> {
+        let is_in_shadow = self.group.answering(Mode::Shadow, Verb::Bind, pod).next().is_some();
+        if self.group.answering(Mode::Enforce, Verb::Bind, pod).chain(self.pod_readers(pod)).next().is_none() {
+            // A policy in shadow must not be the reason that a request fails, nor that it is asked again.
+            let view = cluster.filter(|_| is_in_shadow).and_then(|cluster| self.view(pod, &cluster).ok());
+            return Ok(Answer { for_shadow: view, ..Answer::default() });
+        }
+        let cluster = cluster.ok_or(DecideError::NoCluster)?;
+        let view = self.view(pod, &cluster)?;
+        let mut values = Vec::new();
+        self.ask_filters(&view, &mut values)?;
+        let mut answer = self.ask_binds(&view, &mut values)?;
+        answer.for_shadow = is_in_shadow.then(|| view.clone());
+        answer.seen = Some(Seen { cluster, view, values });
+        Ok(answer)
+    }
+
+    /// Whether the policies would read something else in this cluster. It runs while the place is reserved.
+    fn is_changed(&self, pod: &Arc<Pod>, answer: &Answer, newest: &Arc<Cluster>) -> bool {
+        let Some(seen) = answer.seen.as_ref().filter(|seen| !Arc::ptr_eq(&seen.cluster, newest)) else { return false };
+        self.view(pod, newest).map_or(true, |now| seen.values.iter().any(|values| values.is_changed(&seen.view, &now)))
+    }
+
+    /// Asks the filters that may read placed pods. One that does, and refuses the node, fails the bind.
+    fn ask_filters(&self, view: &View, values: &mut Vec<SeenValues>) -> Result<(), DecideError> {
+        for member in self.pod_readers(view.pod()) {
+            let recording = Recording::for_bind();
+            let ask = |ask: &Ask, nodes: &[u32]| member.policy.filter(ask, nodes);
+            let result = self.caller.ask(member, Verb::Filter, view.clone().recorded(recording.clone()), ask);
+            // Its answer is about the nodes of the filter request together, which are not known here.
+            if recording.compares_nodes() {
+                continue;
+            }
+            let Some(verdicts) = or_skip(member, Verb::Filter, result)? else { continue };
+            let seen = SeenValues::of(&recording, view);
+            if !seen.has_read_pods() {
+                continue;
+            }
+            for verdict in verdicts {
+                if let Verdict::Unschedulable(reason) | Verdict::Unresolvable(reason) = verdict {
+                    let reason = reason_text(&member.name, &reason);
+                    let text = format!("{reason} (asked again at bind: the cluster has changed since the filter)");
+                    return Err(Unbound::Refused(text.into()).into());
+                }
+            }
+            values.push(seen);
+        }
+        Ok(())
+    }
+
+    /// Asks the policies with `bind` in order, and merges their answers.
+    fn ask_binds(&self, view: &View, values: &mut Vec<SeenValues>) -> Result<Answer, DecideError> {
+        let (mut merged, mut authors) = (Merged::default(), Vec::new());
+        for member in self.group.answering(Mode::Enforce, Verb::Bind, view.pod()) {
+            let recording = Recording::for_bind();
+            let ask = |ask: &_, nodes: &[u32]| ask_bind(member, ask, nodes);
+            let recorded = view.clone().recorded(recording.clone());
+            let answers = self.caller.ask(member, Verb::Bind, recorded, ask);
+            let Some(answers) = or_skip(member, Verb::Bind, answers)? else { continue };
+            values.push(SeenValues::of(&recording, view));
+            for answer in answers {
+                let metadata = match answer {
+                    Ok(metadata) => metadata,
+                    Err(not_bound) => {
+                        let why = Unbound::said_by(&member.name, &not_bound);
+                        let NotBound::Retry(_) = not_bound else { return Err(why.into()) };
+                        return Ok(Answer { retry: Some(why), ..Answer::default() });
+                    }
+                };
+                if !metadata.is_empty() {
+                    authors.push(member.id().into());
+                }
+                merged.add(metadata, member)?;
+            }
+        }
+        Ok(Answer { additions: merged.for_pod(view.pod())?, authors, ..Answer::default() })
+    }
+
+    /// The filters that may read placed pods. Others read nothing that a bind changes, so they are not asked again: a
+    /// label that has changed or a minute that has passed must not fail a pod for which all is reserved.
+    fn pod_readers<'p>(&'p self, pod: &'p Pod) -> impl Iterator<Item = &'p Arc<Member>> {
+        self.group.answering(Mode::Enforce, Verb::Filter, pod).filter(|member| member.policy.may_read_pods())
+    }
+
+    /// The node alone, with the pods that are placed there in this cluster.
+    fn view(&self, pod: &Arc<Pod>, cluster: &Arc<Cluster>) -> Result<View, Unbound> {
+        let at = cluster.find(self.node).ok_or_else(|| Unbound::UnknownNode(self.node.to_owned()))?;
+        let placed = cluster.slots().get(at as usize).and_then(|slot| slot.placed.as_deref());
+        // An earlier bind whose outcome was not known may have left the pod there: it must not stand in its own way.
+        let own = placed.and_then(|placed: &Placed| placed.position(pod.uid()));
+        let mut whole = WholeCluster::of(Some(Arc::clone(cluster)));
+        whole.leave_out(pod, OwnPlace::AsThePodSays);
+        let view = View::new(Arc::clone(pod), Arc::clone(cluster), Arc::from([at]), self.moment.now).with_whole(whole);
+        let view = view.with_facts(Arc::clone(&self.moment.facts));
+        Ok(match own {
+            Some(own) => view.without(Arc::from([vec![own]])),
+            None => view,
+        })
     }
 }
 
@@ -220,6 +361,10 @@ pub(crate) fn shadow_bind(caller: &Caller, group: &Group, view: &View) {
     }
 }
 
+fn ask_bind(member: &Member, ask: &Ask, nodes: &[u32]) -> Result<Vec<BindAnswer>, Fault> {
+    nodes.iter().map(|node| member.policy.bind(ask, *node)).collect()
+}
+
 fn read(caller: &Caller, binder: &dyn Binder, query: &BindQuery<'_>) -> Result<Fresh, Unbound> {
     let pod = || full_name(query);
     let read = binder.pod(&query.namespace, &query.name, caller.deadline());
@@ -253,8 +398,9 @@ fn write(
     binder: &dyn Binder,
     query: &BindQuery<'_>,
     reservation: Box<dyn Reservation + '_>,
+    pod: &Arc<Pod>,
 ) -> Result<BindOutcome, Unbound> {
-    let Err(error) = reservation.bind(caller.deadline()) else { return Ok(BindOutcome::Bound) };
+    let Err(error) = reservation.bind(pod, caller.deadline()) else { return Ok(BindOutcome::Bound) };
     // Someone was quicker: perhaps our own predecessor, with this very binding.
     if matches!(error, BindError::Conflict(_)) && matches!(read(caller, binder, query)?, Fresh::BoundThere) {
         return Ok(BindOutcome::AlreadyBound);

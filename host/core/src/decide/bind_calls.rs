@@ -1,22 +1,22 @@
 //! Bind calls that are expected: a filter that counts pods waits a moment for those of pods decided just before.
 //!
 //! ```text
-//!  /prioritize of pod A ──> decided ──> expected ──┬──> arrived (/bind of A)    A counts on its node
-//!       /filter of pod B ──> wait (for A) ─────────┴──> missed (the bound is over)
+//!  /prioritize of pod A ──> decided ──> Expected ──┬──> Arrived (/bind of A) ──> over (A has its place, or gets none)
+//!       /filter of pod B ──> wait (for A) ─────────┴──> Missed (the wait is over)
 //! ```
 //!
 //! kube-scheduler decides about pods one after another, but sends their bind calls from other threads: the next pod's
 //! filter often overtakes them, by less than a millisecond.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{HashMap, VecDeque},
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::model::{BindQuery, Blocking, Pod, Sender};
+use crate::model::{BindQuery, Blocking, Pod};
 
 /// The longest wait of a filter where no other is configured. The bind call comes 0.7 ms after the reply that it
 /// follows (median; 4.2 ms in 99 of 100 cases).
@@ -25,62 +25,57 @@ pub const BIND_CALL_WAIT: Duration = Duration::from_millis(5);
 /// Once a group has missed this many bind calls in a row, none is expected until the next comes.
 const MAX_MISSED: u8 = 3;
 
-/// The most senders whose pods are kept; of more, those go that sent nothing for longest.
-const MAX_SENDERS: usize = 4;
-
-/// The most pods that are kept of one sender, and the bytes of their JSON: a stranger's requests stay within them, and
-/// take nothing from another sender.
+/// The most pods that are kept, and the bytes of their JSON.
 const MAX_PODS: usize = 128;
 const MAX_BYTES: usize = 4 << 20;
 
-/// The most groups that one sender is known to ask.
-const MAX_GROUPS: usize = 64;
-
-/// The pods that were decided about last, and which of their bind calls are expected.
+/// The pods that were decided about last, and the bind calls that are expected for them.
 #[derive(Debug)]
 pub(crate) struct BindCalls {
     table: Mutex<Table>,
-    arrived: Condvar,
+    over: Condvar,
     max_wait: Duration,
 }
 
 #[derive(Debug, Default)]
 struct Table {
-    /// The one that asked last is the last.
-    senders: Vec<OfSender>,
-    /// The decisions that were written down.
-    decisions: u64,
-}
-
-/// The pods and groups that one sender has asked about.
-#[derive(Debug)]
-struct OfSender {
-    sender: Sender,
     /// From the oldest decision to the newest.
     pods: VecDeque<DecidedPod>,
     bytes: usize,
-    groups: Vec<GroupCalls>,
+    /// The number of decisions so far.
+    decisions: u64,
+    /// By group: the calls that were waited for in vain since the last one came.
+    missed: HashMap<Box<str>, u8>,
 }
 
-/// A pod with a decision, whose bind call has not come.
+/// A pod after the last word about it and before its place is reserved.
 #[derive(Debug)]
 struct DecidedPod {
     pod: Arc<Pod>,
     /// The size of its JSON.
     bytes: usize,
-    /// Its place in the sender's groups.
-    group: usize,
+    group: Box<str>,
+    /// The number of its decision.
     number: u64,
-    /// Whether a filter waits for its bind call.
-    is_expected: bool,
+    call: CallState,
 }
 
-/// The bind calls for pods of one group.
+/// The bind call of a decided pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CallState {
+    Expected,
+    Arrived,
+    /// No filter waits for it.
+    Missed,
+}
+
+/// A bind call that has arrived. Filters wait for it until it is dropped.
 #[derive(Debug)]
-struct GroupCalls {
-    name: Box<str>,
-    /// The number of calls that were waited for in vain since the last one came.
-    missed: u8,
+pub(crate) struct BindCall<'c> {
+    calls: &'c BindCalls,
+    uid: &'c str,
+    /// The pod as the scheduler's own request showed it; none if it is not known.
+    pub(crate) pod: Option<Arc<Pod>>,
 }
 
 /// The wait of a filter for the bind calls of other pods.
@@ -97,145 +92,100 @@ pub struct BindCallWait {
 impl BindCalls {
     /// Filters wait at most this long; with a time of 0 they do not wait.
     pub(crate) fn new(max_wait: Duration) -> Self {
-        Self { table: Mutex::default(), arrived: Condvar::new(), max_wait }
+        Self { table: Mutex::default(), over: Condvar::new(), max_wait }
     }
 
-    /// A sender has got the nodes on which the pod may run. After the last reply about a pod, a bind call is expected.
-    pub(crate) fn decided(&self, sender: Sender, group: &str, pod: &Arc<Pod>, is_last_word: bool) {
+    /// The last word about the pod is said: its bind call is expected.
+    pub(crate) fn decided(&self, group: &str, pod: &Arc<Pod>) {
         let bytes = pod.json().map_or(0, bytes::Bytes::len);
         if pod.uid().is_empty() || bytes > MAX_BYTES {
             return;
         }
         let mut table = self.table.lock();
+        table.forget(pod.uid());
         table.decisions += 1;
-        let newest = table.decisions;
-        let own = table.of_sender(sender);
-        // Its old number is kept, so filters that wait for the call already still see it.
-        let number = own.forget(pod.uid()).filter(|own| own.is_expected).map_or(newest, |own| own.number);
-        let group = own.group(group);
-        let is_expected = is_last_word && !self.max_wait.is_zero() && own.groups[group].missed < MAX_MISSED;
-        // Not the pod itself: its JSON may be a slice of a large request.
-        let pod = Arc::new(pod.placed_on("", &BTreeMap::new(), &BTreeMap::new()));
-        own.push(DecidedPod { pod, bytes, group, number, is_expected });
+        let misses = table.missed.get(group).is_some_and(|missed| *missed >= MAX_MISSED);
+        let call = if misses || self.max_wait.is_zero() { CallState::Missed } else { CallState::Expected };
+        let number = table.decisions;
+        table.push(DecidedPod { pod: Arc::clone(pod), bytes, group: group.into(), number, call });
     }
 
-    /// A sender was told that the pod may run nowhere.
-    pub(crate) fn rejected(&self, sender: Sender, uid: &str) {
-        let mut table = self.table.lock();
-        if let Some(own) = table.senders.iter_mut().find(|own| own.sender == sender) {
-            own.forget(uid);
-        }
-    }
-
-    /// Waits for the bind calls of the other pods that this sender was told about; none if none is expected.
+    /// Waits until each pod that was decided so far has its place; none if no bind call is expected.
     ///
-    /// One that does not come in time is no longer expected, so nothing is waited for twice.
-    pub(crate) fn wait(&self, sender: Sender, uid: &str, blocking: Blocking) -> Option<BindCallWait> {
-        let table = self.table.lock();
+    /// A call that does not come in time is no longer expected, so nothing is waited for twice.
+    pub(crate) fn wait(&self, blocking: Blocking) -> Option<BindCallWait> {
+        let mut table = self.table.lock();
         let until = table.decisions;
-        if !table.expects(sender, uid, until) {
+        if !table.expects(until) {
             return None;
         }
         drop(table);
         // The call may come on a connection that this thread serves.
-        Some(blocking.run(|| self.wait_until(sender, uid, until)))
+        Some(blocking.run(|| self.wait_until(until)))
     }
 
-    fn wait_until(&self, sender: Sender, uid: &str, until: u64) -> BindCallWait {
+    fn wait_until(&self, until: u64) -> BindCallWait {
         let started = Instant::now();
         let mut table = self.table.lock();
-        while table.expects(sender, uid, until) {
+        while table.expects(until) {
             let left = self.max_wait.saturating_sub(started.elapsed());
             if left.is_zero() {
                 break;
             }
-            self.arrived.wait_for(&mut table, left);
+            self.over.wait_for(&mut table, left);
         }
-        let missed = table.give_up(sender, uid, until);
-        BindCallWait { elapsed: started.elapsed(), missed }
+        BindCallWait { missed: table.give_up(until), elapsed: started.elapsed() }
     }
 
-    /// The pod of a bind call, as its sender's own request showed it, or else another's: replicas forward bind calls.
-    pub(crate) fn find(&self, sender: Sender, query: &BindQuery<'_>) -> Option<Arc<Pod>> {
-        let table = self.table.lock();
-        let own = table.senders.iter().filter(|known| known.sender == sender);
-        let others = table.senders.iter().rev().filter(|known| known.sender != sender);
-        let decided = own.chain(others).flat_map(|sender| &sender.pods);
-        let pod = decided.map(|decided| &decided.pod).find(|pod| pod.uid() == query.uid)?;
-        (pod.name() == query.name && pod.namespace() == query.namespace).then(|| Arc::clone(pod))
+    /// A bind call has come.
+    pub(crate) fn arrived<'c>(&'c self, query: &'c BindQuery<'_>) -> BindCall<'c> {
+        let Table { pods, missed, .. } = &mut *self.table.lock();
+        let decided = pods.iter_mut().rfind(|own| own.pod.uid() == query.uid);
+        let pod = decided.and_then(|own| {
+            own.call = CallState::Arrived;
+            missed.remove(&own.group);
+            (own.pod.name() == query.name && own.pod.namespace() == query.namespace).then(|| Arc::clone(&own.pod))
+        });
+        BindCall { calls: self, uid: &query.uid, pod }
     }
+}
 
-    /// The bind call of the pod has come: those who wait for it go on.
-    pub(crate) fn arrived(&self, uid: &str) {
-        let mut table = self.table.lock();
-        for own in &mut table.senders {
-            if let Some(pod) = own.forget(uid) {
-                own.groups[pod.group].missed = 0;
-            }
-        }
-        self.arrived.notify_all();
+// === impl BindCall ===
+
+impl Drop for BindCall<'_> {
+    fn drop(&mut self) {
+        self.calls.table.lock().forget(self.uid);
+        self.calls.over.notify_all();
     }
 }
 
 // === impl Table ===
 
 impl Table {
-    fn of_sender(&mut self, sender: Sender) -> &mut OfSender {
-        let own = if let Some(at) = self.senders.iter().position(|own| own.sender == sender) {
-            self.senders.remove(at)
-        } else {
-            if self.senders.len() == MAX_SENDERS {
-                self.senders.remove(0);
+    /// The pods that were decided up to number `until` and that are waited for.
+    fn expected(&mut self, until: u64) -> impl Iterator<Item = &mut DecidedPod> {
+        self.pods.iter_mut().filter(move |own| own.number <= until && own.call != CallState::Missed)
+    }
+
+    fn expects(&mut self, until: u64) -> bool {
+        self.expected(until).next().is_some()
+    }
+
+    /// Waits for these calls no more, and returns the number of those that have not come.
+    fn give_up(&mut self, until: u64) -> usize {
+        let mut groups = Vec::new();
+        for own in self.expected(until) {
+            if own.call == CallState::Expected {
+                groups.push(own.group.clone());
             }
-            OfSender::new(sender)
-        };
-        self.senders.push(own);
-        // The line above added one.
-        self.senders.last_mut().unwrap_or_else(|| unreachable!("a sender that was added"))
-    }
-
-    /// The pods of a sender that were decided up to number `until` and whose bind calls are still expected, except
-    /// `uid`.
-    fn expected(&self, sender: Sender, uid: &str, until: u64) -> impl Iterator<Item = &DecidedPod> {
-        let own = self.senders.iter().filter(move |own| own.sender == sender);
-        let is_expected = move |own: &&DecidedPod| own.is_expected && own.number <= until && own.pod.uid() != uid;
-        own.flat_map(|own| &own.pods).filter(is_expected)
-    }
-
-    fn expects(&self, sender: Sender, uid: &str, until: u64) -> bool {
-        self.expected(sender, uid, until).next().is_some()
-    }
-
-    /// No longer expects these calls, and returns their number.
-    fn give_up(&mut self, sender: Sender, uid: &str, until: u64) -> usize {
-        let missed: Vec<u64> = self.expected(sender, uid, until).map(|pod| pod.number).collect();
-        for OfSender { pods, groups, .. } in &mut self.senders {
-            for pod in pods.iter_mut().filter(|pod| missed.contains(&pod.number)) {
-                pod.is_expected = false;
-                groups[pod.group].missed = groups[pod.group].missed.saturating_add(1);
-            }
+            own.call = CallState::Missed;
         }
-        missed.len()
-    }
-}
-
-// === impl OfSender ===
-
-impl OfSender {
-    fn new(sender: Sender) -> Self {
-        Self { sender, pods: VecDeque::new(), bytes: 0, groups: vec![] }
-    }
-
-    /// The index of a group. A full list holds groups that no longer exist, so the sender's record starts again.
-    fn group(&mut self, name: &str) -> usize {
-        if let Some(known) = self.groups.iter().position(|group| *group.name == *name) {
-            return known;
+        let count = groups.len();
+        for group in groups {
+            let missed = self.missed.entry(group).or_default();
+            *missed = missed.saturating_add(1);
         }
-        if self.groups.len() == MAX_GROUPS {
-            *self = Self::new(self.sender);
-        }
-        self.groups.push(GroupCalls { name: name.into(), missed: 0 });
-        self.groups.len() - 1
+        count
     }
 
     fn push(&mut self, pod: DecidedPod) {
@@ -246,12 +196,10 @@ impl OfSender {
         }
     }
 
-    fn forget(&mut self, uid: &str) -> Option<DecidedPod> {
-        // Most are asked about again soon.
-        let at = self.pods.iter().rposition(|own| own.pod.uid() == uid)?;
-        let pod = self.pods.remove(at)?;
-        self.bytes -= pod.bytes;
-        Some(pod)
+    fn forget(&mut self, uid: &str) {
+        if let Some(at) = self.pods.iter().rposition(|own| own.pod.uid() == uid) {
+            self.bytes -= self.pods.remove(at).map_or(0, |pod| pod.bytes);
+        }
     }
 }
 

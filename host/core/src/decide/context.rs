@@ -90,15 +90,9 @@ impl RequestContext {
         self
     }
 
-    /// The same request about its known nodes, without the announced pods; none if no pod is announced.
-    pub(crate) fn without_announced(&self) -> Option<Self> {
-        let NodeSet { pod, cluster, whole, slots, now } = &self.node_set;
-        let unannounced = whole.cluster()?.unannounced()?;
-        let nodes = slots.iter().filter_map(|slot| cluster.slots().get(*slot as usize)).map(|slot| &slot.node);
-        let nodes = Arc::new(unannounced.with_nodes(nodes, cluster.facts()));
-        let all = Arc::clone(nodes.all_slots());
-        let context = Self::of_slots(Arc::clone(pod), nodes, Some(Arc::clone(unannounced)), all, *now);
-        Some(context.without_own_pod(OwnPlace::AsThePodSays))
+    /// The cluster in force without the pods whose bind another replica decides; none if there are none.
+    pub(crate) fn without_forwarded(&self) -> Option<Arc<Cluster>> {
+        self.node_set.whole.cluster()?.without_forwarded().map(Arc::new)
     }
 
     pub(crate) fn pod(&self) -> &Pod {

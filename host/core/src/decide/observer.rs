@@ -68,8 +68,6 @@ pub trait Observer: Send + Sync {
     fn bind_asked_again(&self, _: &BindQuery<'_>) {}
     /// A filter of a group has waited for the bind calls of pods that were decided before.
     fn waited_for_bind_calls(&self, _group: &str, _: BindCallWait) {}
-    /// The bind call of a pod has arrived, and requests see the pod on its node.
-    fn announced(&self) {}
     /// The decision cache was disabled for this verb of the policy.
     fn cache_disabled(&self, _: &Member, _: Verb, _: Disabled) {}
 }

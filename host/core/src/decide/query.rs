@@ -54,16 +54,14 @@ impl<'q> Query<'q> {
     }
 }
 
-impl<'q> Query<'q> {
-    /// The same request about a newer cluster; as it is, if nodes have come or gone since they were looked up.
-    pub(crate) fn of_cluster(&self, newest: &'q Arc<Cluster>) -> Self {
+impl Query<'_> {
+    /// The same request about another state of the cluster, which has the same names.
+    pub(crate) fn of_cluster<'q>(&'q self, cluster: &'q Arc<Cluster>) -> Query<'q> {
         let nodes = match self.nodes {
-            Nodes::Slots { cluster: Some(cluster), slots } if Arc::ptr_eq(cluster.names(), newest.names()) => {
-                Nodes::Slots { cluster: Some(newest), slots }
-            }
+            Nodes::Slots { slots, .. } => Nodes::Slots { cluster: Some(cluster), slots },
             nodes => nodes,
         };
-        Self { pod: Arc::clone(&self.pod), nodes, ..*self }
+        Query { pod: Arc::clone(&self.pod), nodes, ..*self }
     }
 }
 

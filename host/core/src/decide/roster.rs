@@ -88,7 +88,7 @@ impl fmt::Display for Failure {
 impl Roster {
     /// A table of these groups, and of the failures to load.
     pub fn new(groups: BTreeMap<Arc<str>, Group>, failures: Vec<Failure>) -> Self {
-        let reads_pods = groups.values().any(Group::has_pod_readers);
+        let reads_pods = groups.values().any(Group::reads_pods);
         Self { groups, failures, states: BTreeMap::new(), reads_pods }
     }
 

@@ -5,10 +5,8 @@ use std::sync::Arc;
 use super::filter::NOT_SEEN;
 use crate::model::{BindError, MAX_ANNOTATION_BYTES};
 
-/// The most times that the policies are asked while the values that they read change. Of several binds that make each
-/// other ask again at least one succeeds each time, and later ones wait for their turn: 64 in a row mean a policy that
-/// is slow and reads values that change all the time.
-pub(super) const MAX_ASKS: u32 = 64;
+/// The most times that the policies are asked while the values that they read change.
+pub(super) const MAX_ROUNDS: u32 = 8;
 
 /// The outcome of a bind request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,9 +30,6 @@ pub enum Unbound {
     /// No replica binds now.
     #[error("no replica of plimsoll binds now: {0}")]
     NoLeader(String),
-    /// Others were bound to the node for so long.
-    #[error("other pods were being bound to node {0} until the request's time was over")]
-    NodeBusy(String),
     /// An earlier bind of the pod may still be carried out, there or elsewhere.
     #[error("pod {pod} may yet be bound to node {node} by an earlier request, whose outcome is not known: try again")]
     PodBusy {
@@ -45,7 +40,7 @@ pub enum Unbound {
     },
     /// Each answer of the policies was out of date before the place could be reserved.
     #[error(
-        "the values that the policies read changed {MAX_ASKS} times while they were asked about node {0}: try again"
+        "the values that the policies read changed {MAX_ROUNDS} times while they were asked about node {0}: try again"
     )]
     Restless(String),
     /// The policies took all the time.

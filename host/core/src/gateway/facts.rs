@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Gateway;
 use crate::{
     decide::Roster,
-    model::{Facts, facts::Moment},
+    model::{Cluster, Facts, facts::Moment},
 };
 
 // === impl Gateway ===
@@ -31,10 +31,34 @@ impl Gateway {
         }
     }
 
+    /// Replaces the cluster, and prepares the data for requests that follow from it alone.
+    pub fn set_cluster(&self, cluster: Arc<Cluster>) {
+        let _publishing = self.publishing.lock();
+        if self.cluster().is_none_or(|before| !Arc::ptr_eq(&before, &cluster)) {
+            self.publish(cluster);
+            self.binds.notify_change();
+        }
+    }
+
     /// Publishes a cluster with the facts in force. Binds wait for this lock, so the facts are compared before it is
     /// taken. If calls overlap, each publishes the newest facts.
     fn publish_facts(&self) {
-        self.update(&mut self.announced.lock());
+        let _publishing = self.publishing.lock();
+        if let Some(before) = self.cluster() {
+            self.publish(Arc::new(before.successor(before.slots().clone())));
+        }
+    }
+
+    /// Puts a cluster in force. It takes over columns and totals from the one before it.
+    fn publish(&self, cluster: Arc<Cluster>) {
+        // No request must wait for it.
+        cluster.names();
+        cluster.set_facts(self.facts.current());
+        cluster.columns().set_limit(self.cache_limit.columns());
+        if let Some(before) = self.cluster() {
+            cluster.follow(&before);
+        }
+        self.cluster.store(Some(cluster));
     }
 
     /// The time and the facts that a request sees to its end.
@@ -53,7 +77,7 @@ mod tests {
     use super::*;
     use crate::{
         decide::NoObserver,
-        model::{Cluster, FactSource, SystemClock},
+        model::{FactSource, SystemClock},
     };
 
     const PATIENCE: Duration = Duration::from_secs(30);
@@ -73,7 +97,7 @@ mod tests {
     fn facts_are_compared_while_a_bind_has_the_lock() {
         let gateway = mk_gateway();
         gateway.set_facts(&mk_facts(1));
-        let bind = gateway.announced.lock();
+        let bind = gateway.publishing.lock();
         // Equal facts return, and other ones are in force before the lock is free.
         thread::scope(|scope| {
             scope.spawn(|| gateway.set_facts(&mk_facts(1))).join().unwrap();

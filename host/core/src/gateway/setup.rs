@@ -13,8 +13,8 @@ use parking_lot::Mutex;
 
 use super::Gateway;
 use crate::{
-    decide::{Announced, BIND_CALL_WAIT, BindCalls, BindLocks, CacheLimit, NodeCache, Observer},
-    model::{Binder, Blocking, Clock, Cluster, facts::FactStore},
+    decide::{BIND_CALL_WAIT, BindCalls, BindQueue, CacheLimit, NodeCache, Observer},
+    model::{Binder, Blocking, Clock, facts::FactStore},
 };
 
 /// Upper bound of a request's time, so that no deadline overflows.
@@ -24,15 +24,14 @@ impl Gateway {
     /// A gateway with no policies and no cluster.
     pub fn new(clock: Arc<dyn Clock>, observer: Arc<dyn Observer>, request_timeout: Duration) -> Self {
         let (roster, cluster) = (ArcSwap::default(), ArcSwapOption::default());
-        let (binder, binds) = (OnceLock::new(), BindLocks::default());
+        let (binder, binds) = (OnceLock::new(), BindQueue::default());
         let cache_limit = CacheLimit::default();
         let node_cache = NodeCache::new(cache_limit.columns());
         Self {
             roster,
             cluster,
             facts: FactStore::default(),
-            bound_cluster: ArcSwapOption::default(),
-            announced: Mutex::new(Announced::default()),
+            publishing: Mutex::default(),
             bind_calls: BindCalls::new(BIND_CALL_WAIT),
             node_cache,
             binder,
@@ -43,7 +42,6 @@ impl Gateway {
             cache_limit,
             expects_cluster: AtomicBool::new(false),
             blocking: OnceLock::new(),
-            follower: OnceLock::new(),
         }
     }
 
@@ -67,18 +65,6 @@ impl Gateway {
     /// Runs work that may take long in this way, such as calls of guests; of several calls the first counts.
     pub fn set_blocking(&self, blocking: Blocking) {
         let _ = self.blocking.set(blocking);
-    }
-
-    /// Calls `follower` with the cluster in force, and with each later one right after it is set; of several calls the
-    /// first counts.
-    ///
-    /// It runs on the thread that sets the cluster, for each event of the watch: it must cost little if nodes neither
-    /// come nor go.
-    pub fn follow_clusters(&self, follower: impl Fn(&Cluster) + Send + Sync + 'static) {
-        let follower = self.follower.get_or_init(|| Box::new(follower));
-        if let Some(cluster) = self.cluster() {
-            follower(&cluster);
-        }
     }
 
     /// Binds through this from now on; of several calls the first counts.

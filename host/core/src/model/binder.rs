@@ -112,6 +112,13 @@ pub trait Binder: Send + Sync {
     /// If there is no such pod, or the API server does not answer in time.
     fn pod(&self, namespace: &str, name: &str, deadline: Instant) -> Result<Arc<Pod>, BindError>;
 
+    /// Shows a pod, which names its node, there until the watch shows it: another replica decides about its bind. It has
+    /// no annotations of the bind, so no bind of this replica is decided by it.
+    fn forwarded(&self, _pod: Pod) {}
+
+    /// The other replica does not bind the pod: it is shown no more, unless this replica has reserved its place.
+    fn not_forwarded(&self, _uid: &str) {}
+
     /// Reserves the pod for the node: from now on the cluster in force shows the pod on the node, with the
     /// annotations of the binding. One step with the comparison, between which nothing is published: if the newest
     /// cluster is not `is_unchanged`, nothing is reserved.
@@ -128,12 +135,12 @@ pub trait Binder: Send + Sync {
 
 /// One bind's reservation of a pod. Dropping it releases the pod.
 pub trait Reservation {
-    /// Writes the binding, if it is still this replica's turn.
+    /// Writes the binding of the pod, as it was read since the place was reserved, if it is still this replica's turn.
     ///
     /// The reservation stays unless it is known that nothing was written and nothing will be. No other
     /// reservation is touched, whatever the outcome.
     ///
     /// # Errors
     /// If the binding was not written, or its outcome is not known.
-    fn bind(self: Box<Self>, deadline: Instant) -> Result<(), BindError>;
+    fn bind(self: Box<Self>, pod: &Arc<Pod>, deadline: Instant) -> Result<(), BindError>;
 }

@@ -31,8 +31,8 @@ pub struct Cluster {
     namespaces: Option<Namespaces>,
     /// The facts from outside. None are set before the snapshot is put in force.
     facts: OnceLock<Arc<Facts>>,
-    /// The snapshot without the announced pods; none if no pod is announced in this one.
-    unannounced: Option<Arc<Self>>,
+    /// The pods whose bind another replica decides; each names its node.
+    forwarded: Arc<[Arc<Pod>]>,
 }
 
 /// The namespaces of a cluster by name.
@@ -69,25 +69,9 @@ impl Cluster {
             names: names.map_or_else(OnceLock::new, OnceLock::from),
             order: order.map_or_else(OnceLock::new, OnceLock::from),
             reserved: Arc::clone(&self.reserved),
+            forwarded: Arc::clone(&self.forwarded),
             unlisted: Arc::clone(&self.unlisted),
             namespaces: self.namespaces.clone(),
-            ..Self::default()
-        }
-    }
-
-    /// A snapshot of these nodes with the pods that this one has on them, and these facts. It follows no other.
-    pub(crate) fn with_nodes<'n>(
-        &self,
-        nodes: impl Iterator<Item = &'n Arc<Node>>,
-        facts: Option<&Arc<Facts>>,
-    ) -> Self {
-        let slot = |node: &Arc<Node>| Slot { placed: self.placed_on(node.name()), node: Arc::clone(node) };
-        Self {
-            slots: nodes.map(slot).collect(),
-            reserved: Arc::clone(&self.reserved),
-            unlisted: Arc::clone(&self.unlisted),
-            namespaces: self.namespaces.clone(),
-            facts: facts.map_or_else(OnceLock::new, |facts| OnceLock::from(Arc::clone(facts))),
             ..Self::default()
         }
     }
@@ -97,14 +81,17 @@ impl Cluster {
         self.slots.get(self.find(node)? as usize)?.placed.clone()
     }
 
-    /// The same snapshot, in which pods are announced; `unannounced` is the one without them.
-    pub(crate) fn with_unannounced(self, unannounced: Arc<Self>) -> Self {
-        Self { unannounced: Some(unannounced), ..self }
+    /// The snapshot without the pods whose bind another replica decides; none if there are none.
+    pub(crate) fn without_forwarded(&self) -> Option<Self> {
+        let without =
+            |cluster: Option<Self>, pod: &Arc<Pod>| cluster.as_ref().unwrap_or(self).without_placed(pod).or(cluster);
+        self.forwarded.iter().fold(None, without)
     }
 
-    /// The snapshot without the announced pods; none if no pod is announced in this one.
-    pub(crate) fn unannounced(&self) -> Option<&Arc<Self>> {
-        self.unannounced.as_ref()
+    /// The same snapshot, in which another replica decides about the binds of these pods, which are on their nodes.
+    #[must_use]
+    pub fn with_forwarded(self, forwarded: Arc<[Arc<Pod>]>) -> Self {
+        Self { forwarded, ..self }
     }
 
     /// The same snapshot, in which these pods are where they have a place reserved.

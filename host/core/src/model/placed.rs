@@ -61,16 +61,6 @@ impl Placed {
         self.stamp
     }
 
-    /// The same pods and these, each in its place by [`placed_order`].
-    pub(crate) fn with<'p>(&self, more: impl Iterator<Item = &'p Arc<Pod>>) -> Self {
-        let mut pods = self.pods.clone();
-        for pod in more {
-            let at = pods.partition_point(|own| placed_order(own, pod).is_lt());
-            pods.insert(at, Arc::clone(pod));
-        }
-        self.of(pods)
-    }
-
     /// Other pods of the same node.
     fn of(&self, pods: Vec<Arc<Pod>>) -> Self {
         if self.requested.is_some() { Self::new(pods) } else { Self::partial(pods) }

@@ -3,7 +3,6 @@
 
 mod access;
 mod admin;
-mod announced;
 mod bind;
 mod circuits;
 mod connections;
@@ -13,6 +12,7 @@ mod keys;
 mod limits;
 mod probes;
 mod recordings;
+mod reserved;
 mod service;
 mod statuses;
 mod tls;

@@ -49,11 +49,11 @@ fn main() -> Result<()> {
 }
 
 fn report(size: &str, name: &str, outcome: &BurstOutcome) -> Result<()> {
-    let BurstOutcome { took, too_many, most, refused, retries, waits, waited_ms, missed, announced } = outcome;
+    let BurstOutcome { took, too_many, most, refused, retries, waits, waited_ms, missed } = outcome;
     writeln!(
         std::io::stdout(),
         "{size} {name}: {:.1} s, {too_many} too many (at most {most} on a node), {refused} refused at bind, \
-         {retries} asked again, {waits} waits of {waited_ms:.0} ms together, {missed} missed, {announced} announced",
+         {retries} asked again, {waits} waits of {waited_ms:.0} ms together, {missed} missed",
         took.as_secs_f64()
     )?;
     Ok(())

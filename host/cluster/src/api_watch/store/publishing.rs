@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use plimsoll_core::{Cluster, Slot, Unlisted, UnlistedNode};
 
-use super::{ClusterStore, reserved_pod::ReservedPod};
+use super::{
+    ClusterStore,
+    reserved_pod::{BindState, ReservedPod},
+};
 
 // === impl ClusterStore ===
 
@@ -26,6 +29,8 @@ impl ClusterStore {
         let on_node = |reserved: &ReservedPod| Some((reserved.pod.uid().into(), reserved.pod.node()?.into()));
         let reserved = Arc::new(self.reserved.values().filter_map(on_node).collect());
         let next = self.cluster.successor(self.slots.clone()).with_unlisted(Arc::clone(&self.unlisted));
+        let forwarded = self.reserved.values().filter(|reserved| reserved.bind == BindState::Forwarded);
+        let next = next.with_forwarded(forwarded.map(|reserved| Arc::clone(&reserved.pod)).collect());
         self.cluster = Arc::new(next.with_reserved(reserved).with_namespaces(self.namespaces.publish()));
         Some(Arc::clone(&self.cluster))
     }

@@ -7,7 +7,7 @@ use plimsoll_core::{NotReserved, Pod};
 use super::{
     ClusterStore,
     by_name::{PodByName, PodName},
-    reserved_pod::{ReservationId, ReservedPod},
+    reserved_pod::{BindState, ReservationId, ReservedPod},
 };
 
 // === impl ClusterStore ===
@@ -17,6 +17,18 @@ impl ClusterStore {
     ///
     /// The pod names its node and has the annotations of its binding: see [`Pod::placed_on`].
     pub(crate) fn reserve(&mut self, pod: Arc<Pod>) -> Result<ReservationId, NotReserved> {
+        self.add_reserved(pod, BindState::Open)
+    }
+
+    /// The same for a pod about whose bind another replica decides. It stands in the way of no bind of this replica, and
+    /// the next list ends it.
+    pub(crate) fn forward(&mut self, pod: Arc<Pod>) {
+        // A pod that is placed already needs none.
+        let _ = self.add_reserved(pod, BindState::Forwarded);
+    }
+
+    fn add_reserved(&mut self, pod: Arc<Pod>, bind: BindState) -> Result<ReservationId, NotReserved> {
+        self.end_forwarded(pod.uid());
         let node_of = |pod: &Pod| pod.node().unwrap_or_default().into();
         let shown = self.pods.get_key_value(&PodName::of(&pod)).filter(|(PodByName(own), _)| own.uid() == pod.uid());
         if let Some((PodByName(shown), _)) = shown {
@@ -28,8 +40,15 @@ impl ClusterStore {
         self.reservations_made += 1;
         let id = ReservationId::new(pod.uid(), self.reservations_made);
         self.attach(&pod);
-        self.reserved.insert(id.uid.clone(), ReservedPod { number: id.number, pod, settled: None });
+        self.reserved.insert(id.uid.clone(), ReservedPod { number: id.number, pod, bind });
         Ok(id)
+    }
+
+    /// The other replica does not bind the pod.
+    pub(crate) fn end_forwarded(&mut self, uid: &str) {
+        if self.reserved.get(uid).is_some_and(|reserved| reserved.bind == BindState::Forwarded) {
+            self.end_reservation(uid);
+        }
     }
 
     /// After that moment no write of this bind can arrive any more: a list or a read that begins later shows
@@ -38,7 +57,7 @@ impl ClusterStore {
         let Some(reserved) = self.reserved.get_mut(&id.uid).filter(|reserved| reserved.number == id.number) else {
             return;
         };
-        reserved.settled = Some(settled);
+        reserved.bind = BindState::Settled(settled);
         if let Some(pod) = pod.filter(|pod| pod.node().is_some()) {
             let before = std::mem::replace(&mut reserved.pod, Arc::clone(&pod));
             self.detach(&before);
@@ -74,7 +93,11 @@ impl ClusterStore {
 
     /// Since when the oldest reservation waits for the watch; those whose bind is under way do not.
     pub(crate) fn oldest_unconfirmed(&self) -> Option<Instant> {
-        self.reserved.values().filter_map(|reserved| reserved.settled).min()
+        let settled = |reserved: &ReservedPod| match reserved.bind {
+            BindState::Settled(settled) => Some(settled),
+            BindState::Open | BindState::Forwarded => None,
+        };
+        self.reserved.values().filter_map(settled).min()
     }
 
     /// Takes the pod with this UID off the node that it is reserved for.

@@ -16,8 +16,18 @@ pub struct ReservationId {
 pub(super) struct ReservedPod {
     pub(super) number: u64,
     pub(super) pod: Arc<Pod>,
-    /// Reads and lists that began later show its outcome; `None` while its bind is in progress.
-    pub(super) settled: Option<Instant>,
+    pub(super) bind: BindState,
+}
+
+/// The bind of a reserved pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BindState {
+    /// It is in progress.
+    Open,
+    /// It is over: reads and lists that began later show its outcome.
+    Settled(Instant),
+    /// Another replica decides about it.
+    Forwarded,
 }
 
 // === impl ReservedPod ===
@@ -26,7 +36,11 @@ impl ReservedPod {
     /// Whether a read or a list that `began` then shows the outcome of the bind. One that began at the very moment may have
     /// been sent before it: the clock has steps.
     pub(super) fn is_settled_before(&self, began: Instant) -> bool {
-        self.settled.is_some_and(|settled| settled < began)
+        match self.bind {
+            BindState::Open => false,
+            BindState::Settled(settled) => settled < began,
+            BindState::Forwarded => true,
+        }
     }
 }
 

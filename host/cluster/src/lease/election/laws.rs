@@ -38,7 +38,7 @@ struct Contender {
     frozen_until: u64,
     request: u64,
     step: Option<(ElectionStep, Instant)>,
-    reply: Option<Result<Option<LeaseRecord>, NotWritten>>,
+    reply: Option<Result<Option<LeaseRecord>, ()>>,
 }
 
 struct ElectionWorld {
@@ -163,7 +163,7 @@ impl ElectionWorld {
                 self.at(leaves + there + back, ElectionEvent::Return(index, request));
             }
         }
-        let patience = LeaseTimings::new(LEASE).request_timeout().as_micros() as u64;
+        let patience = LeaseTimings::new(LEASE).renew().as_micros() as u64;
         self.at(self.now + patience.div_ceil(self.candidates[index].ticks), ElectionEvent::Return(index, request));
     }
 
@@ -180,9 +180,9 @@ impl ElectionWorld {
         self.candidates[index].reply = Some(reply);
     }
 
-    fn write(&mut self, lease_write: &LeaseWrite) -> Result<LeaseRecord, NotWritten> {
+    fn write(&mut self, lease_write: &LeaseWrite) -> Result<LeaseRecord, ()> {
         if self.lease.as_ref().map(|lease| &lease.version) != lease_write.version.as_ref() {
-            return Err(NotWritten::Conflict);
+            return Err(());
         }
         self.version += 1;
         let version = self.version.to_string().into();
@@ -202,9 +202,9 @@ impl ElectionWorld {
         let reply = contender.reply.take();
         let held = contender.election.hold(now).map(|hold| hold.term);
         match step {
-            ElectionStep::Read => contender.election.read(now, reply.unwrap_or(Err(NotWritten::Unknown)).map_err(drop)),
+            ElectionStep::Read => contender.election.read(now, reply.unwrap_or(Err(()))),
             ElectionStep::Write(lease_write) => {
-                let result = reply.unwrap_or(Err(NotWritten::Unknown));
+                let result = reply.unwrap_or(Err(()));
                 let result = result.map(|record| record.expect("a write leaves a Lease"));
                 contender.election.wrote(sent, now, &lease_write, result);
             }

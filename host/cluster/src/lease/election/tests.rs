@@ -71,7 +71,7 @@ fn a_lease_that_was_made_perhaps_counts_after_its_duration_too() {
     let mut election = election(now);
     election.read(now, Ok(None));
     let lease_write = claim_of(election.step(now));
-    election.wrote(now, now, &lease_write, Err(NotWritten::Unknown));
+    election.wrote(now, now, &lease_write, Err(()));
     let later = now + seconds(2.0);
     assert_eq!(election.step(later), ElectionStep::Read);
     election.read(later, Ok(Some(record(Some("me"), "1"))));
@@ -161,7 +161,7 @@ fn a_renewal_with_an_unknown_end_changes_nothing_until_the_lease_is_read() {
     let mut election = leading(now);
     let sent = now + seconds(2.0);
     let lease_write = claim_of(election.step(sent));
-    election.wrote(sent, sent + seconds(2.0), &lease_write, Err(NotWritten::Unknown));
+    election.wrote(sent, sent + seconds(2.0), &lease_write, Err(()));
     assert_eq!(election.hold(sent).unwrap().until, now + LEASE);
     let next = sent + seconds(2.5);
     assert_eq!(election.step(next), ElectionStep::Read);
@@ -175,8 +175,8 @@ fn who_took_the_lease_ends_our_hold_at_once() {
     let mut election = leading(now);
     let sent = now + seconds(2.0);
     let lease_write = claim_of(election.step(sent));
-    election.wrote(sent, sent, &lease_write, Err(NotWritten::Conflict));
-    assert_eq!(election.step(sent), ElectionStep::Read);
+    election.wrote(sent, sent, &lease_write, Err(()));
+    assert_eq!(election.step(sent + seconds(0.5)), ElectionStep::Read);
     election.read(sent, Ok(Some(record(Some("peer"), "9"))));
     assert_eq!(election.hold(sent), None);
     assert_eq!(election.leader(sent).unwrap().holder.as_deref(), Some("peer"));

@@ -13,8 +13,8 @@ use crate::{
 pub struct Group {
     /// Shared, so that a request takes the whole group without a copy.
     members: Arc<[Arc<Member>]>,
-    /// Those whose filters are in force and may read placed pods.
-    pod_readers: Arc<[Arc<Member>]>,
+    /// Whether the filter of one is in force and may read placed pods.
+    reads_pods: bool,
     /// Whether any may score nodes.
     has_scores: bool,
     /// The classes of nodes that they tell apart together, by verb.
@@ -31,19 +31,14 @@ impl Group {
             let verbs = member.policy.verbs();
             member.config.mode != Mode::Off && (verbs.has(Verb::Score) || verbs.has(Verb::Rank))
         };
-        let pod_readers = members.iter().filter(|member| member.reads_pods()).cloned().collect();
+        let reads_pods = members.iter().any(|member| member.reads_pods());
         let has_scores = members.iter().any(scores);
-        Self { members: members.into(), pod_readers, has_scores, combined: Arc::default() }
-    }
-
-    /// Whether a filter that may read placed pods is asked about this pod.
-    pub(crate) fn reads_pods(&self, pod: &Pod) -> bool {
-        self.pod_readers.iter().any(|member| member.config.matches.accepts(pod))
+        Self { members: members.into(), reads_pods, has_scores, combined: Arc::default() }
     }
 
     /// Whether a filter that is in force may read placed pods.
-    pub(super) fn has_pod_readers(&self) -> bool {
-        !self.pod_readers.is_empty()
+    pub(crate) const fn reads_pods(&self) -> bool {
+        self.reads_pods
     }
 
     /// Whether kube-scheduler may ask for scores.

@@ -6,6 +6,7 @@ mod limits;
 mod outrun;
 
 use std::{
+    borrow::Cow,
     sync::{
         Arc, Condvar, Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -301,7 +302,7 @@ fn nothing_is_written_once_the_time_is_over() {
 }
 
 #[test]
-fn policies_are_asked_about_one_node_one_by_one_and_about_others_meanwhile() {
+fn a_slow_policy_stops_no_other_bind_of_its_node_or_of_others() {
     let gate = Arc::new((Mutex::new(true), Condvar::new(), AtomicUsize::new(0)));
     let inside = Arc::clone(&gate);
     let slow = FakePolicy::default().bind(move |_, _| {
@@ -317,15 +318,11 @@ fn policies_are_asked_about_one_node_one_by_one_and_about_others_meanwhile() {
             thread::yield_now();
         }
         assert_eq!(desk.bind("q", "n2"), Ok(BindOutcome::Bound));
-        // Its time is over before the first is through.
-        let received = just_in_time(desk.fixture.clock.now(), REQUEST_TIMEOUT);
-        let error = desk.bind_within("r", "n1", received).unwrap_err();
-        assert_eq!(unbound(&error), &Unbound::NodeBusy("n1".to_owned()));
+        assert_eq!(desk.bind("r", "n1"), Ok(BindOutcome::Bound));
         *gate.0.lock().unwrap() = false;
         gate.1.notify_all();
         assert_eq!(first.join().unwrap(), Ok(BindOutcome::Bound));
     });
-    assert_eq!(desk.bind("r", "n1"), Ok(BindOutcome::Bound));
 }
 
 #[test]
@@ -337,8 +334,7 @@ fn a_bind_without_an_answer_holds_its_place_and_its_pod_and_not_its_node() {
         let first = scope.spawn(|| desk.bind("p", "n1"));
         desk.api.until_one_waits();
         // The scheduler tries the pod elsewhere.
-        let received = just_in_time(desk.fixture.clock.now(), REQUEST_TIMEOUT);
-        let error = desk.bind_within("p", "n2", received).unwrap_err();
+        let error = desk.bind("p", "n2").unwrap_err();
         assert_eq!(unbound(&error), &Unbound::PodBusy { pod: "ml/p".to_owned(), node: "n1".to_owned() });
         assert!(error.to_string().contains("may yet be bound to node n1 by an earlier request"), "{error}");
         let second = scope.spawn(|| desk.bind("q", "n1"));
@@ -378,7 +374,7 @@ fn a_node_that_changes_each_time_policies_have_read_it_is_an_error_that_can_be_r
     desk.get_or_init(|| Desk::new(vec![mk_member("a", restless, |_| {})], vec![mk_waiting("p")]));
     let error = desk.get().unwrap().bind("p", "n1").unwrap_err();
     assert_eq!(unbound(&error), &Unbound::Restless("n1".to_owned()));
-    assert_eq!(desk.get().unwrap().fixture.asked_again(), 64);
+    assert_eq!(desk.get().unwrap().fixture.asked_again(), 8);
     assert!(desk.get().unwrap().api.writes().is_empty());
 }
 
@@ -386,15 +382,75 @@ fn a_node_that_changes_each_time_policies_have_read_it_is_an_error_that_can_be_r
 fn a_pod_that_is_asked_for_twice_at_once_is_written_once() {
     let desk = Desk::new(vec![mk_writing("a", "e.com/a", "1")], vec![mk_waiting("p")]);
     desk.api.close(Some("n1"));
-    let (first, second) = thread::scope(|scope| {
+    let first = thread::scope(|scope| {
         let first = scope.spawn(|| desk.bind("p", "n1"));
         desk.api.until_one_waits();
-        let second = scope.spawn(|| desk.bind("p", "n1"));
+        let busy = Unbound::PodBusy { pod: "ml/p".to_owned(), node: "n1".to_owned() };
+        assert_eq!(unbound(&desk.bind("p", "n1").unwrap_err()), &busy);
         desk.api.close(None);
-        (first.join().unwrap(), second.join().unwrap())
+        first.join().unwrap()
     });
-    assert_eq!((first, second), (Ok(BindOutcome::Bound), Ok(BindOutcome::AlreadyBound)));
+    assert_eq!((first, desk.bind("p", "n1")), (Ok(BindOutcome::Bound), Ok(BindOutcome::AlreadyBound)));
     assert_eq!(desk.api.writes().len(), 1);
+}
+
+/// The pod as the scheduler's filter request shows it; its bind call is expected.
+fn filter(desk: &Desk, pod: &serde_json::Value) {
+    let pod = Arc::new(crate::model::Pod::from_json(super::fixture::bytes(pod)).unwrap());
+    let names = [Cow::Borrowed("n1")];
+    let query = crate::decide::Query { pod, ..desk.fixture.query(crate::decide::Nodes::Names(&names)) };
+    desk.fixture.gateway.filter("", &query).unwrap().1.run();
+}
+
+/// Writes how often it was asked and the pod's team, and counts the pods of the node when it filters.
+fn notes_the_team() -> FakePolicy {
+    let count = |view: &View, node: u32| {
+        let _ = view.read(Read::PlacedCount(node));
+        crate::model::Verdict::Fits
+    };
+    let policy = FakePolicy::default().filter_each(count).function().importing(&["placed.count"]);
+    policy.bind(|ask, _| {
+        let Ok(Value::Text(team)) = ask.view.read(Read::Pod(crate::model::PodRead::Label("team"))) else {
+            panic!("a text")
+        };
+        Ok(Ok(vec![Annotation::new("e.com/team", team)]))
+    })
+}
+
+fn mk_of_team(team: &str) -> serde_json::Value {
+    let mut pod = mk_waiting("p");
+    pod["metadata"]["labels"] = json!({"team": team});
+    pod
+}
+
+#[test]
+fn a_pod_is_reserved_as_its_filter_showed_it_before_it_is_read() {
+    let desk = Desk::new(vec![mk_member("a", notes_the_team(), |_| {})], vec![mk_of_team("x")]);
+    filter(&desk, &mk_of_team("x"));
+    let (api, reads) = (Arc::clone(&desk.api), Arc::<AtomicUsize>::default());
+    let seen = Arc::clone(&reads);
+    desk.api.before_reserve(move || seen.store(api.reads() + 1, Ordering::SeqCst));
+    assert_eq!(desk.bind("p", "n1"), Ok(BindOutcome::Bound));
+    assert_eq!((reads.load(Ordering::SeqCst), desk.api.reads()), (1, 1), "it was read after it was reserved");
+    assert_eq!(desk.fixture.asked_again(), 0);
+}
+
+#[test]
+fn policies_are_asked_again_about_a_pod_that_is_not_as_its_filter_showed_it() {
+    let desk = Desk::new(vec![mk_member("a", notes_the_team(), |_| {})], vec![mk_of_team("new")]);
+    filter(&desk, &mk_of_team("old"));
+    assert_eq!(desk.bind("p", "n1"), Ok(BindOutcome::Bound));
+    assert_eq!(desk.api.annotation("p", "e.com/team").as_deref(), Some("new"));
+    assert_eq!(desk.api.writes().len(), 1);
+    // It is bound there already, and its scheduler does not know.
+    filter(&desk, &mk_of_team("old"));
+    assert_eq!(desk.bind("p", "n1"), Ok(BindOutcome::AlreadyBound));
+    filter(&desk, &mk_of_team("old"));
+    assert_eq!(desk.bind("p", "n2").unwrap_err().to_string(), "pod ml/p is already bound to node n1");
+    desk.api.delete_and_show("p");
+    filter(&desk, &mk_of_team("old"));
+    assert_eq!(desk.bind("p", "n1").unwrap_err().to_string(), "pod ml/p: there is no such pod");
+    assert_eq!(desk.fixture.gateway.cluster().unwrap().pod_count(), 0, "its place is free again");
 }
 
 #[test]

@@ -99,6 +99,19 @@ impl Pod {
         }
     }
 
+    /// Whether policies decide alike about this pod and another state of it, both as pods being scheduled. The status is
+    /// left out: kube-scheduler writes a condition there when it has tried the pod.
+    pub fn has_substance_of(&self, other: &Self) -> bool {
+        const PARTS: [&str; 5] = [
+            "/metadata/labels",
+            "/metadata/annotations",
+            "/metadata/ownerReferences",
+            "/metadata/deletionTimestamp",
+            "/spec",
+        ];
+        PARTS.iter().all(|at| self.field(at) == other.field(at))
+    }
+
     /// The JSON that it was read from, of a pod being scheduled.
     pub fn json(&self) -> Option<&Bytes> {
         self.whole.as_ref().map(|whole| &whole.json)

@@ -44,6 +44,8 @@ struct State {
     /// Writes to this node wait.
     closed: Option<&'static str>,
     waiting: usize,
+    /// The number of times that a pod was read.
+    reads: usize,
     /// Whether places are reserved whatever has changed.
     is_blind: bool,
 }
@@ -102,6 +104,7 @@ impl Desk {
             before_reserve: None,
             closed: None,
             waiting: 0,
+            reads: 0,
             is_blind: false,
         };
         let api =
@@ -204,6 +207,11 @@ impl Api {
         self.state.lock().unwrap().is_blind = true;
     }
 
+    /// The number of times that a pod was read.
+    pub(super) fn reads(&self) -> usize {
+        self.state.lock().unwrap().reads
+    }
+
     /// The names of the pods that are bound, with their nodes.
     pub(super) fn bound(&self) -> Vec<(String, String)> {
         let state = self.state.lock().unwrap();
@@ -227,7 +235,7 @@ impl Api {
     }
 
     fn cluster(&self) -> Arc<Cluster> {
-        self.gateway.upgrade().unwrap().bound_cluster().unwrap()
+        self.gateway.upgrade().unwrap().cluster().unwrap()
     }
 
     /// Writes, as far as the test lets it.
@@ -281,14 +289,23 @@ impl Binder for Api {
     }
 
     fn pod(&self, namespace: &str, name: &str, _: Instant) -> Result<Arc<Pod>, BindError> {
-        let state = self.state.lock().unwrap();
-        let pod = state.pods.get(&format!("{namespace}/{name}")).ok_or(BindError::NoPod)?;
-        Ok(Arc::new(Pod::from_json(bytes(pod)).unwrap()))
+        let mut state = self.state.lock().unwrap();
+        state.reads += 1;
+        let pod = state.pods.get(&format!("{namespace}/{name}")).ok_or(BindError::NoPod)?.clone();
+        if !pod["spec"]["nodeName"].is_string() {
+            // The read shows the outcome of binds that have ended.
+            let before = state.reserved.len();
+            state.reserved.retain(|_, own| own.is_open || own.pod["metadata"]["uid"] != pod["metadata"]["uid"]);
+            if state.reserved.len() < before {
+                self.publish(&mut state);
+            }
+        }
+        Ok(Arc::new(Pod::from_json(bytes(&pod)).unwrap()))
     }
 
     fn reserve(
         &self,
-        pod: &Arc<Pod>,
+        _: &Arc<Pod>,
         binding: Binding,
         is_unchanged: &IsUnchanged<'_>,
     ) -> Result<Box<dyn Reservation + '_>, NotReserved> {
@@ -303,31 +320,34 @@ impl Binder for Api {
             return Err(NotReserved::Changed);
         }
         let is_own = |reserved: &&Reserved| reserved.pod["metadata"]["uid"] == *binding.uid;
-        if let Some(open) = state.reserved.values().filter(is_own).find(|reserved| reserved.is_open) {
-            return Err(NotReserved::Undecided(open.node.clone()));
+        if let Some(earlier) = state.reserved.values().find(is_own) {
+            return Err(NotReserved::Undecided(earlier.node.clone()));
         }
-        // The pod was read after those ended, and was bound nowhere.
-        state.reserved.retain(|_, reserved| reserved.pod["metadata"]["uid"] != *binding.uid);
+        let cluster = self.cluster();
+        let has =
+            |slot: &&crate::model::Slot| slot.placed.as_ref().is_some_and(|own| own.position(&binding.uid).is_some());
+        if let Some(slot) = cluster.slots().iter().find(has) {
+            return Err(NotReserved::Placed((**slot.node.name()).into()));
+        }
         state.next += 1;
         let number = state.next;
         let stored = state.pods.get(&format!("{}/{}", binding.namespace, binding.name)).cloned();
         let shown = placed(&stored.unwrap_or_else(|| mk_waiting(&binding.name)), &binding);
         state.reserved.insert(number, Reserved { pod: shown, node: binding.node.clone(), is_open: true });
         self.publish(&mut state);
-        Ok(Box::new(Place { api: self, number, pod: Arc::clone(pod), binding }))
+        Ok(Box::new(Place { api: self, number, binding }))
     }
 }
 
 struct Place<'a> {
     api: &'a Api,
     number: u64,
-    pod: Arc<Pod>,
     binding: Binding,
 }
 
 impl Reservation for Place<'_> {
-    fn bind(self: Box<Self>, _: Instant) -> Result<(), BindError> {
-        self.api.write(self.number, &self.pod, &self.binding)
+    fn bind(self: Box<Self>, pod: &Arc<Pod>, _: Instant) -> Result<(), BindError> {
+        self.api.write(self.number, pod, &self.binding)
     }
 }
 

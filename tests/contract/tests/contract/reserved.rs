@@ -1,6 +1,10 @@
 //! A filter that counts waits for the bind calls of pods that were decided before, and counts those pods.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, OnceLock, Weak},
+    time::Instant,
+};
 
 use bytes::Bytes;
 use plimsoll_contract::{
@@ -9,7 +13,10 @@ use plimsoll_contract::{
     rules::{Fake, Gate, member},
     server::{Server, gateway},
 };
-use plimsoll_core::{Gateway, Leader, Read, RequestId, Roster, Value, Verdict};
+use plimsoll_core::{
+    BindError, Binder, Binding, Cluster, Gateway, IsUnchanged, Leader, NotReserved, Placed, Pod, Read, RequestId,
+    Reservation, Roster, Slot, Value, Verdict,
+};
 use plimsoll_http::{FORWARDED, Forward, ForwardError, Forwarding, WireConfig};
 use serde_json::json;
 use tokio::task::yield_now;
@@ -18,30 +25,76 @@ use crate::world::cluster;
 
 const NODES: [&str; 2] = ["node-00000", "node-00001"];
 
-/// At most one pod on each node; binds wait at the gate.
-fn one_per_node(gate: &Arc<Gate>) -> Fake {
-    let gate = Arc::clone(gate);
-    let filter =
-        Fake::default().importing("placed.count").filter(|ask, node| match ask.view.read(Read::PlacedCount(node)) {
-            Ok(Value::Number(0)) => Verdict::Fits,
-            _ => Verdict::Unschedulable("node has a pod".into()),
-        });
-    filter.bind(move |_, _| {
-        gate.pass();
-        Ok(vec![])
+/// At most one pod on each node.
+fn one_per_node() -> Fake {
+    Fake::default().importing("placed.count").filter(|ask, node| match ask.view.read(Read::PlacedCount(node)) {
+        Ok(Value::Number(0)) => Verdict::Fits,
+        _ => Verdict::Unschedulable("node has a pod".into()),
     })
 }
 
-/// A gateway that binds pods `a` and `b`.
-fn binding_gateway(policy: Fake, api: &Arc<Api>) -> Gateway {
-    let gateway = gateway(Roster::of_root(vec![member("one", policy)])).with_bind_call_wait(DEADLINE);
-    gateway.set_cluster(cluster());
-    gateway.set_binder(Arc::clone(api) as _);
-    gateway
+/// An API server whose view shows the last pod that was reserved or forwarded; reads of pods wait at the gate.
+struct View {
+    api: Arc<Api>,
+    gate: Arc<Gate>,
+    gateway: OnceLock<Weak<Gateway>>,
 }
 
-fn two_pods() -> Arc<Api> {
-    Api::of([("default", "a", "uid-a"), ("default", "b", "uid-b")])
+impl View {
+    fn show(&self, pod: Option<Pod>, is_forwarded: bool) {
+        let (empty, pod) = (cluster(), pod.map(Arc::new));
+        let mut slots = empty.slots().clone();
+        if let Some(pod) = &pod {
+            let at = empty.find(pod.node().unwrap()).unwrap() as usize;
+            let placed = Some(Arc::new(Placed::new(vec![Arc::clone(pod)])));
+            slots.replace(at, Slot { node: Arc::clone(&empty.slots()[at].node), placed });
+        }
+        let forwarded = pod.into_iter().filter(|_| is_forwarded).collect();
+        let shown = Cluster::new(slots).with_forwarded(forwarded);
+        self.gateway.get().and_then(Weak::upgrade).unwrap().set_cluster(Arc::new(shown));
+    }
+}
+
+impl Binder for View {
+    fn leader(&self) -> Leader {
+        self.api.leader()
+    }
+
+    fn pod(&self, namespace: &str, name: &str, deadline: Instant) -> Result<Arc<Pod>, BindError> {
+        self.gate.pass();
+        self.api.pod(namespace, name, deadline)
+    }
+
+    fn forwarded(&self, pod: Pod) {
+        self.show(Some(pod), true);
+    }
+
+    fn not_forwarded(&self, _: &str) {
+        self.show(None, false);
+    }
+
+    fn reserve(
+        &self,
+        pod: &Arc<Pod>,
+        binding: Binding,
+        is_unchanged: &IsUnchanged<'_>,
+    ) -> Result<Box<dyn Reservation + '_>, NotReserved> {
+        self.show(Some(pod.placed_on(&binding.node, &BTreeMap::new(), &BTreeMap::new())), false);
+        self.api.reserve(pod, binding, is_unchanged)
+    }
+}
+
+/// A gateway that binds pods `a` and `b`, at most one on each node.
+fn binding_gateway(leader: Leader) -> (Arc<Gateway>, Arc<View>) {
+    let gateway = gateway(Roster::of_root(vec![member("one", one_per_node())])).with_bind_call_wait(DEADLINE);
+    gateway.set_cluster(cluster());
+    let api = Api::of([("default", "a", "uid-a"), ("default", "b", "uid-b")]);
+    api.set_leader(leader);
+    let view = Arc::new(View { api, gate: Arc::default(), gateway: OnceLock::new() });
+    gateway.set_binder(Arc::clone(&view) as _);
+    let gateway = Arc::new(gateway);
+    view.gateway.set(Arc::downgrade(&gateway)).unwrap();
+    (gateway, view)
 }
 
 fn filter_request(name: &str) -> Bytes {
@@ -63,25 +116,20 @@ async fn filter(client: &mut Client, name: &str) -> Vec<String> {
 
 /// A filter for `b` waits for the bind call of `a`; meanwhile others are answered, and the bind is not over.
 async fn the_next_filter_counts_the_pod_whose_bind_call_comes_after_it() {
-    let (gate, api) = (Arc::<Gate>::default(), two_pods());
-    let server = Server::start(binding_gateway(one_per_node(&gate), &api), WireConfig::default()).await.unwrap();
-    let [mut first, mut second, mut third] =
-        [server.client().await.unwrap(), server.client().await.unwrap(), server.client().await.unwrap()];
+    let (gateway, view) = binding_gateway(Leader::ThisReplica);
+    let server = Server::start(gateway, WireConfig::default()).await.unwrap();
+    let [mut first, mut second] = [server.client().await.unwrap(), server.client().await.unwrap()];
     assert_eq!(filter(&mut first, "a").await, NODES);
-    let waiting = tokio::spawn(async move { (filter(&mut first, "b").await, first) });
+    let waiting = tokio::spawn(async move { filter(&mut first, "b").await });
     yield_now().await;
     // The thread that serves connections is not held up.
     assert_eq!(second.get("/nowhere").await.unwrap().status, 404);
     let binding = tokio::spawn(async move { second.post("/bind", bind_request("a")).await.unwrap().text() });
-    let (left, mut first) = waiting.await.unwrap();
-    assert_eq!(left, NODES[1..]);
-    assert!(gate.reached(1).await);
-    assert!(api.bindings().is_empty(), "the bind is under way");
-    gate.open();
+    assert_eq!(waiting.await.unwrap(), NODES[1..]);
+    assert!(view.gate.reached(1).await);
+    assert!(view.api.bindings().is_empty(), "the pod is not even read");
+    view.gate.open();
     assert_eq!(binding.await.unwrap(), r#"{"Error":""}"#);
-    // This API server has no watch that shows the pod.
-    third.post("/bind", bind_request("b")).await.unwrap();
-    assert_eq!(filter(&mut first, "c").await, NODES);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
@@ -109,31 +157,27 @@ impl Forward for OtherReplica {
     }
 }
 
+/// The server of a replica that does not lead, and a client of it.
+async fn standby(leader: &Arc<OtherReplica>) -> (Server, Client) {
+    let (gateway, _) = binding_gateway(Leader::Peer("http://leader.example".into()));
+    let server = Server::start_with_peers(gateway, Arc::clone(leader) as _, WireConfig::default()).await.unwrap();
+    let client = server.client().await.unwrap();
+    (server, client)
+}
+
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pod_that_the_leader_has_bound_counts_until_the_watch_shows_it_and_a_refused_one_does_not() {
-    let (gate, api, leader) = (Arc::<Gate>::default(), two_pods(), Arc::<OtherReplica>::default());
-    api.set_leader(Leader::Peer("http://leader.example".into()));
-    let gateway = binding_gateway(one_per_node(&gate), &api);
-    let server = Server::start_with_peers(gateway, Arc::clone(&leader) as _, WireConfig::default()).await.unwrap();
-    let mut client = server.client().await.unwrap();
+async fn a_pod_that_the_leader_has_bound_counts_and_a_refused_one_does_not() {
+    let leader = Arc::<OtherReplica>::default();
+    let (_server, mut client) = standby(&leader).await;
     for (reply, left) in [(r#"{"Error":"refused"}"#, &NODES[..]), (r#"{"Error":""}"#, &NODES[1..])] {
         *leader.0.lock().unwrap() = Ok(reply);
         assert_eq!(filter(&mut client, "a").await, NODES);
         assert_eq!(client.post("/bind", bind_request("a")).await.unwrap().text(), reply);
         assert_eq!(filter(&mut client, "b").await, left, "{reply}");
         // Nobody is to wait for it.
+        *leader.0.lock().unwrap() = Ok(r#"{"Error":"refused"}"#);
         client.post("/bind", bind_request("b")).await.unwrap();
     }
-}
-
-/// The gateway of a replica that does not lead, and a client of it.
-async fn standby(leader: &Arc<OtherReplica>) -> (Server, Client) {
-    let api = two_pods();
-    api.set_leader(Leader::Peer("http://leader.example".into()));
-    let gateway = binding_gateway(one_per_node(&Arc::default()), &api);
-    let server = Server::start_with_peers(gateway, Arc::clone(leader) as _, WireConfig::default()).await.unwrap();
-    let client = server.client().await.unwrap();
-    (server, client)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -158,6 +202,7 @@ async fn a_pod_counts_after_a_lost_reply_but_not_if_its_bind_was_never_sent() {
         assert!(reply.contains("the bind cannot be forwarded"), "{reply}");
         assert_eq!(filter(&mut client, "b").await, left, "{error:?}");
         // Nobody is to wait for it.
+        *leader.0.lock().unwrap() = Err(ForwardError::NotSent(why()));
         client.post("/bind", bind_request("b")).await.unwrap();
     }
 }
