@@ -132,6 +132,9 @@ impl Wire {
     async fn answer(self: Arc<Self>, client: &Client, request: Request) -> Response {
         let (parts, body) = request.into_parts();
         let request = WireRequest::of(&parts, &self.gateway);
+        // A web page in a browser on this machine is no local program: it may ask, and may not bind.
+        let is_local = client.is_local && !parts.headers.contains_key(header::ORIGIN);
+        let client = &Client { is_local, ..client.clone() };
         let in_flight = self.permit(&self.requests, &request).await;
         let decided = match in_flight.as_ref().map_err(WireError::clone) {
             Ok(_) => self.decide(&request, client, body).await,

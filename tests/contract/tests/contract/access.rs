@@ -73,6 +73,16 @@ async fn a_stranger_on_an_open_port_may_ask_and_may_not_bind() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_web_page_on_the_machine_of_a_loopback_listener_may_not_bind() {
+    let api = one_pod();
+    let server = Server::start(binding_gateway(&api), WireConfig::default()).await.unwrap();
+    let mut page = server.client().await.unwrap().with_header("origin", "https://example.com");
+    assert_eq!(page.post("/bind", REQUEST).await.unwrap().error().as_deref(), Some(NO_CERTIFICATE));
+    assert!(api.bindings().is_empty());
+    assert_eq!(server.client().await.unwrap().post("/bind", REQUEST).await.unwrap().text(), BOUND);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_open_port_binds_for_everybody_only_where_that_was_said() {
     let (api, mut config) = (one_pod(), WireConfig::default());
     config.bind = BindAccess { without_authentication: true, ..BindAccess::default() };
