@@ -45,6 +45,7 @@ mod host_calls;
 #[cfg(target_family = "wasm")]
 mod instance;
 mod json;
+mod level;
 pub mod log;
 #[cfg(not(target_family = "wasm"))]
 mod native;

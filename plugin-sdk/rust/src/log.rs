@@ -5,9 +5,7 @@
 //! log::debug!("{} devices are free", 3);
 //! ```
 
-mod level;
-
-pub use self::level::Level;
+pub use crate::level::Level;
 pub use crate::{__debug as debug, __error as error, __info as info, __warn as warn};
 
 /// Writes one line.

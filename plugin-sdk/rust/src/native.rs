@@ -7,7 +7,7 @@ use std::{borrow::Cow, cell::Cell};
 use plimsoll_core::{Grouping, Read, Selector as CoreSelector, Value, View};
 
 use crate::{
-    log::Level,
+    level::Level,
     values::{Groups, LabelCount, Owner, Selector, Taint},
 };
 

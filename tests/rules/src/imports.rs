@@ -3,6 +3,8 @@
 //! Sources are parsed, not searched for text. A path counts for the module that defines its item: a re-export is
 //! followed, and by itself is no import. Test modules are left out, and so are the arguments of macros that do not take
 //! expressions.
+//!
+//! A folder counts as one module for its siblings, so that no cycle hides behind the re-exports of a folder's parent.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -58,15 +60,17 @@ impl Imports {
     /// The shortest cycle through each module that is in one, without repetitions: `a -> b -> a`.
     #[must_use]
     pub fn cycles(&self) -> Vec<String> {
-        let edges: BTreeMap<&Module, BTreeSet<Module>> =
-            self.scopes.keys().map(|module| (module, self.imported_by(module))).collect();
+        let edges: BTreeMap<Module, BTreeSet<Module>> =
+            self.scopes.keys().map(|module| (module.clone(), self.imported_by(module))).collect();
         let mut found = BTreeSet::new();
         let mut cycles = Vec::new();
-        for start in self.scopes.keys() {
-            if let Some(cycle) = shortest_cycle(start, &edges)
-                && found.insert(cycle.iter().cloned().collect::<BTreeSet<_>>())
-            {
-                cycles.push(cycle.iter().map(display).collect::<Vec<_>>().join(" -> "));
+        for graph in [edges.clone(), between_folders(&edges)] {
+            for start in graph.keys() {
+                if let Some(cycle) = shortest_cycle(start, &graph)
+                    && found.insert(cycle.iter().cloned().collect::<BTreeSet<_>>())
+                {
+                    cycles.push(cycle.iter().map(display).collect::<Vec<_>>().join(" -> "));
+                }
             }
         }
         cycles
@@ -246,8 +250,24 @@ fn name(item: &Item) -> Option<String> {
     Some(name.to_string())
 }
 
+/// The imports between siblings, each with all that is below it: an import counts for the two folders at which the paths
+/// of its modules part. An import of an ancestor or a descendant stays within one folder.
+fn between_folders(edges: &BTreeMap<Module, BTreeSet<Module>>) -> BTreeMap<Module, BTreeSet<Module>> {
+    let mut folders = BTreeMap::<Module, BTreeSet<Module>>::new();
+    for (from, imported) in edges {
+        for to in imported {
+            let common = from.iter().zip(to).take_while(|(one, other)| one == other).count();
+            if common < from.len() && common < to.len() {
+                folders.entry(from[..=common].to_vec()).or_default().insert(to[..=common].to_vec());
+                folders.entry(to[..=common].to_vec()).or_default();
+            }
+        }
+    }
+    folders
+}
+
 /// Breadth first from `start` back to it.
-fn shortest_cycle(start: &Module, edges: &BTreeMap<&Module, BTreeSet<Module>>) -> Option<Vec<Module>> {
+fn shortest_cycle(start: &Module, edges: &BTreeMap<Module, BTreeSet<Module>>) -> Option<Vec<Module>> {
     let mut before: BTreeMap<&Module, &Module> = BTreeMap::new();
     let mut queue = VecDeque::from([start]);
     while let Some(module) = queue.pop_front() {

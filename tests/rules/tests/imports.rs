@@ -37,6 +37,20 @@ fn roots() -> BTreeSet<PathBuf> {
 }
 
 #[test]
+fn a_folder_is_one_module_for_its_siblings() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    fs::create_dir(folder.path().join("a")).unwrap();
+    write("lib.rs", "mod a; mod b;");
+    write("a.rs", "mod first; mod second; pub use first::A; pub struct Own;");
+    write("a/first.rs", "use super::Own; use crate::b::B; pub struct A(B, Own);");
+    write("a/second.rs", "pub struct C;");
+    write("b.rs", "use crate::a::second::C; pub struct B(C);");
+    let cycles = Imports::of(&folder.path().join("lib.rs")).unwrap().cycles();
+    assert_eq!(cycles, ["crate::a -> crate::b -> crate::a"]);
+}
+
+#[test]
 fn a_cycle_is_found_through_a_re_export_and_a_bare_path() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
@@ -58,5 +72,5 @@ fn a_cycle_is_found_through_the_argument_of_a_macro_and_a_file_elsewhere() {
     write("elsewhere/b.rs", "mod c; pub fn g() -> u32 { c::h() }");
     write("elsewhere/c.rs", "pub fn h() -> u32 { crate::a::f().len() as u32 }");
     let cycles = Imports::of(&folder.path().join("main.rs")).unwrap().cycles();
-    assert_eq!(cycles, ["crate::a -> crate::b -> crate::b::c -> crate::a"]);
+    assert_eq!(cycles, ["crate::a -> crate::b -> crate::b::c -> crate::a", "crate::a -> crate::b -> crate::a"]);
 }

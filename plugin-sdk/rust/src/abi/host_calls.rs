@@ -15,7 +15,7 @@ use super::{
     },
 };
 use crate::{
-    log::Level,
+    level::Level,
     values::{Groups, LabelCount, Owner, Selector, Taint},
 };
 
