@@ -3,6 +3,7 @@
 mod api;
 
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -11,7 +12,7 @@ use std::{
 use anyhow::{Result, anyhow, bail};
 use parking_lot::Mutex;
 use plimsoll_cluster::ApiServer;
-use plimsoll_core::Gateway;
+use plimsoll_core::{Gateway, Roster};
 use plimsoll_facts::{ConfigMapRead, ConfigMaps, FactWatch, FactsConfig, LOG_TARGET, SourceStatus};
 use plimsoll_system::Debouncer;
 use tokio::{
@@ -20,7 +21,6 @@ use tokio::{
 };
 use tracing::{error, info, warn};
 
-use self::api::policies_by_source;
 pub(crate) use self::api::{describe, values};
 
 /// The message about a source that nobody has declared.
@@ -125,6 +125,17 @@ impl FactsFileFollower {
         }
         Ok(is_changed)
     }
+}
+
+/// The policies that read each source of the gateway, by its name.
+fn policies_by_source(roster: &Roster) -> BTreeMap<String, Vec<String>> {
+    let mut policies = BTreeMap::<_, Vec<_>>::new();
+    for member in roster.members() {
+        for (_, global) in member.gateway_sources() {
+            policies.entry(global.to_owned()).or_default().push(member.id().to_owned());
+        }
+    }
+    policies
 }
 
 fn parse(path: &Path, text: &[u8], has_api_server: bool) -> Result<FactsConfig> {

@@ -21,20 +21,14 @@ use tracing_subscriber::{
     util::SubscriberInitExt,
 };
 
-use self::limit::Limiter;
+use self::limit::{GUEST, LEFT_OUT, Limiter};
 use crate::{
     args::LogFormat,
     text::{LogWriter, one_line},
 };
 
-/// The target of lines that policies write.
-const GUEST: &str = "plimsoll::guest";
-
 /// The target of the spans of cases.
 pub(crate) const CASE: &str = "plimsoll::case";
-
-/// The target of reports on policies in shadow mode: each request may cause some.
-const SHADOW: &str = "plimsoll::shadow";
 
 /// Libraries whose lines say less than ours about the same event, and say it for every attempt.
 ///
@@ -64,7 +58,7 @@ pub(crate) fn start_for_command() {
     let lines = tracing_subscriber::fmt::layer().without_time().with_target(false).with_ansi(false);
     let lines = lines.with_writer(|| LogWriter { to: io::stderr(), has_colours: false });
     let filter = Targets::new().with_target(GUEST, LevelFilter::TRACE).with_target(CASE, LevelFilter::TRACE);
-    let filter = filter.with_target(limit::LEFT_OUT, LevelFilter::TRACE);
+    let filter = filter.with_target(LEFT_OUT, LevelFilter::TRACE);
     // It fails only where lines have gone to a log before.
     let _ = tracing_subscriber::registry().with(lines).with(Limiter::default()).with(filter).try_init();
 }

@@ -14,14 +14,8 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use self::observers::{PolicyMetrics, TlsMetrics, WireMetrics};
+use self::observers::{NamedLabels, OneLabel, PolicyMetrics, TlsMetrics, WireMetrics, registered};
 pub(crate) use self::page::Page;
-
-/// One label with one of a few values.
-type OneLabel = [(&'static str, &'static str); 1];
-
-/// A policy or a group, and one of a few values.
-type NamedLabels = [(&'static str, String); 2];
 
 /// The metrics that are counted as things happen; a [`Page`] has those that are read at a scrape.
 pub(crate) struct Metrics {
@@ -106,17 +100,6 @@ impl Metrics {
         self.cluster_pods.set(cluster.pod_count() as i64);
         self.cluster_published.inc();
     }
-}
-
-/// A new metric of the registry.
-fn registered<M: prometheus_client::registry::Metric + Clone + Default>(
-    registry: &mut Registry,
-    name: &str,
-    help: &str,
-) -> M {
-    let metric = M::default();
-    registry.register(name, help, metric.clone());
-    metric
 }
 
 /// The value of `result` for a change; `None` for a file that is no policy.

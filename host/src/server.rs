@@ -144,10 +144,11 @@ impl Server {
         let admin = tokio::spawn(serve_admin(admin, state.clone(), stopped(&stop_admin)));
         let (of_probes, probes_stopped) = (state.clone(), stopped(&stop_admin));
         let probes = tokio::spawn(async move {
-            match probes {
-                Some(probes) => serve_probes(probes, of_probes, probes_stopped).await,
-                None => Ok(probes_stopped.await),
+            if let Some(probes) = probes {
+                return serve_probes(probes, of_probes, probes_stopped).await;
             }
+            probes_stopped.await;
+            Ok(())
         });
         let probes_address = probes_address.map(tracing::field::display);
         info!(listen = %address, admin = %admin_address, probes = probes_address, "plimsoll answers");

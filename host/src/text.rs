@@ -79,6 +79,20 @@ pub(crate) fn size(bytes: u64) -> String {
     }
 }
 
+/// The end of an error about a name that does not exist: those that are similar to it, or else the first ones.
+pub(crate) fn hint(typed: &str, names: &[&str]) -> String {
+    let distance = |name: &&str| strsim::levenshtein(typed, name);
+    let mut similar: Vec<&str> = names.iter().copied().filter(|name| distance(name) <= MAX_DISTANCE).collect();
+    similar.sort_by_key(distance);
+    let list = |names: &[&str]| names.iter().take(NAMED).map(|name| one_line(name)).collect::<Vec<_>>().join(", ");
+    match similar.as_slice() {
+        [] if names.is_empty() => String::new(),
+        [] if names.len() > NAMED => format!("; it has {} and {} more", list(names), names.len() - NAMED),
+        [] => format!("; it has {}", list(names)),
+        similar => format!("; similar names: {}", list(similar)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,19 +121,5 @@ mod tests {
     #[test]
     fn one_has_no_plural() {
         assert_eq!([0, 1, 2].map(|number| count(number, "node")), ["0 nodes", "1 node", "2 nodes"]);
-    }
-}
-
-/// The end of an error about a name that does not exist: those that are similar to it, or else the first ones.
-pub(crate) fn hint(typed: &str, names: &[&str]) -> String {
-    let distance = |name: &&str| strsim::levenshtein(typed, name);
-    let mut similar: Vec<&str> = names.iter().copied().filter(|name| distance(name) <= MAX_DISTANCE).collect();
-    similar.sort_by_key(distance);
-    let list = |names: &[&str]| names.iter().take(NAMED).map(|name| one_line(name)).collect::<Vec<_>>().join(", ");
-    match similar.as_slice() {
-        [] if names.is_empty() => String::new(),
-        [] if names.len() > NAMED => format!("; it has {} and {} more", list(names), names.len() - NAMED),
-        [] => format!("; it has {}", list(names)),
-        similar => format!("; similar names: {}", list(similar)),
     }
 }

@@ -15,7 +15,6 @@ use crate::{
     DirectoryConfig, DirectoryError,
     content::{Content, ContentDigests, FileRefusal, SidecarFile, Stamps, id_of_file, read_module},
     last_good::LastGood,
-    policy::Version,
     scan::{PolicyId, Scan, Sources},
 };
 
@@ -27,6 +26,15 @@ const MAX_TRIALS: Duration = Duration::from_secs(3);
 
 /// The settings of a policy without settings.
 const NO_SETTINGS: &str = "null";
+
+/// A loaded version of a policy.
+#[derive(Clone)]
+pub(crate) struct Version {
+    pub(crate) member: Arc<Member>,
+    pub(crate) digests: ContentDigests,
+    /// Its files, until they are saved as the last good version.
+    pub(crate) unsaved: Option<Arc<Content>>,
+}
 
 /// The job of loading one policy from its current files.
 pub(crate) struct LoadJob {

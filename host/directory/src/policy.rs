@@ -12,22 +12,13 @@ use plimsoll_system::FileStamp;
 
 use crate::{
     ChangeKind, DirectoryConfig, PolicyChange,
-    content::{Content, ContentDigests, FileRefusal, SidecarFile, Stamps},
+    content::{ContentDigests, FileRefusal, SidecarFile, Stamps},
     last_good::LastGood,
-    load::{LoadJob, LoadOutcome, LoadResult},
+    load::{LoadJob, LoadOutcome, LoadResult, Version},
     scan::{File, PolicyId, Scan, Sources},
     settling::Settling,
     states::{Event, Files, FilesEvent, InForce},
 };
-
-/// A loaded version of a policy.
-#[derive(Clone)]
-pub(crate) struct Version {
-    pub(crate) member: Arc<Member>,
-    pub(crate) digests: ContentDigests,
-    /// Its files, until they are saved as the last good version.
-    pub(crate) unsaved: Option<Arc<Content>>,
-}
 
 /// One policy.
 pub(crate) struct PolicyEntry {

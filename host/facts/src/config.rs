@@ -1,21 +1,19 @@
 //! The facts file: from text to checked sources.
 
 mod resolve;
+mod source;
 #[cfg(test)]
 mod tests;
 
 use std::{
-    net::IpAddr,
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
 };
 
-use http::{Uri, uri::Scheme};
 use plimsoll_system::bounded_file::{ReadFileError, read_file};
 use plimsoll_yaml::{FieldError, Format};
 
-use crate::parse::Round;
+pub(crate) use self::source::{HttpSource, Round, SampleKey, SourceConfig, SourceKind};
 
 /// Maximum bytes of a facts file, as of a ConfigMap.
 const MAX_BYTES: u64 = 1 << 20;
@@ -56,53 +54,6 @@ pub enum ConfigError {
         /// The place, the field and the error.
         cause: FieldError,
     },
-}
-
-/// One source.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct SourceConfig {
-    pub(crate) name: Arc<str>,
-    pub(crate) kind: SourceKind,
-    /// The longest time from the start of one fetch to that of the next.
-    pub(crate) every: Duration,
-    /// Time limit of one fetch.
-    pub(crate) timeout: Duration,
-    /// The age at which values expire.
-    pub(crate) max_age: Duration,
-    pub(crate) round: Option<Round>,
-}
-
-/// The place of the values, and their form.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum SourceKind {
-    /// The samples of an instant query.
-    Prometheus(HttpSource, SampleKey),
-    /// A JSON object, or CSV.
-    Http(HttpSource),
-    /// The entries of `data`.
-    ConfigMap { namespace: String, name: String },
-    /// A JSON object, or CSV.
-    File(PathBuf),
-}
-
-/// A URL, and the files that a request to it needs.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct HttpSource {
-    pub(crate) url: Uri,
-    pub(crate) bearer_token_file: Option<PathBuf>,
-    /// The authorities that sign the server's certificate; none: those of the system.
-    pub(crate) ca_file: Option<PathBuf>,
-}
-
-/// The key of a sample's fact.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum SampleKey {
-    /// The value of this label, without a port.
-    Node(Box<str>),
-    /// The value of this label.
-    Label(Box<str>),
-    /// `value`, of the only sample.
-    Single,
 }
 
 // === impl FactsConfig ===
@@ -151,44 +102,5 @@ impl FactsConfig {
     pub fn first_config_map(&self) -> Option<&str> {
         let source = self.sources.iter().find(|source| matches!(source.kind, SourceKind::ConfigMap { .. }));
         source.map(|source| &*source.name)
-    }
-}
-
-// === impl SourceKind ===
-
-impl SourceKind {
-    /// Its name in the facts file.
-    pub(crate) const fn as_str(&self) -> &'static str {
-        match self {
-            Self::Prometheus(..) => "prometheus",
-            Self::Http(_) => "http",
-            Self::ConfigMap { .. } => "configMap",
-            Self::File(_) => "file",
-        }
-    }
-
-    /// Where the values are, without the query of a URL, which may have a secret.
-    pub(crate) fn place(&self) -> String {
-        match self {
-            Self::Prometheus(HttpSource { url, .. }, _) | Self::Http(HttpSource { url, .. }) => {
-                url.to_string().split('?').next().unwrap_or_default().to_owned()
-            }
-            Self::ConfigMap { namespace, name } => format!("{namespace}/{name}"),
-            Self::File(path) => path.display().to_string(),
-        }
-    }
-}
-
-// === impl HttpSource ===
-
-impl HttpSource {
-    pub(crate) fn is_https(&self) -> bool {
-        self.url.scheme() == Some(&Scheme::HTTPS)
-    }
-
-    /// Whether the server is on this machine, by its address or as `localhost`.
-    fn is_loopback(&self) -> bool {
-        let host = self.url.host().unwrap_or_default().trim_matches(['[', ']']);
-        host == "localhost" || host.parse().is_ok_and(|address: IpAddr| address.to_canonical().is_loopback())
     }
 }

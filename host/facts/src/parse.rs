@@ -4,14 +4,13 @@ use std::{
     borrow::Cow,
     collections::BTreeMap,
     net::{IpAddr, SocketAddr},
-    ops::RangeInclusive,
 };
 
 use bytes::Bytes;
 use plimsoll_core::{FactSource, Real, excerpt};
 use serde::{Deserialize, de::IgnoredAny};
 
-use crate::config::{SampleKey, SourceConfig, SourceKind};
+use crate::config::{Round, SampleKey, SourceConfig, SourceKind};
 
 /// The key of a fact that is the only one of its source.
 const SINGLE: &str = "value";
@@ -21,9 +20,6 @@ const MAX_MESSAGE_BYTES: usize = 300;
 
 /// Maximum digits of a number without an exponent; those of counts of bytes are fewer.
 const MAX_DIGITS: usize = 24;
-
-/// The least and the greatest step. Below and above them an `f64` has too few digits for its multiples.
-pub(crate) const STEPS: RangeInclusive<f64> = 1e-9..=1e9;
 
 /// The content of an answer, as its source wrote it.
 #[derive(Debug)]
@@ -39,14 +35,6 @@ pub(crate) struct ParsedFacts {
     pub(crate) facts: FactSource,
     /// Samples that make no fact: those that are not finite, and those without the label of their key.
     pub(crate) left_out: u64,
-}
-
-/// Rounds numbers to multiples of a step, so that noise makes no new values.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Round {
-    step: f64,
-    /// The digits that its multiples have behind the point.
-    decimals: usize,
 }
 
 /// The answer of Prometheus to an instant query.
@@ -180,28 +168,6 @@ fn without_port(instance: &str) -> String {
     match instance.rsplit_once(':') {
         Some((host, port)) if port.parse::<u16>().is_ok() => host.to_owned(),
         _ => instance.to_owned(),
-    }
-}
-
-// === impl Round ===
-
-impl Round {
-    /// Rounds to multiples of `step`; none if it is not among [`STEPS`].
-    pub(crate) fn to(step: f64) -> Option<Self> {
-        let decimals = step.to_string().split_once('.').map_or(0, |(_, decimals)| decimals.len());
-        STEPS.contains(&step).then_some(Self { step, decimals })
-    }
-
-    /// The nearest multiple, if the text is a number; else the text.
-    fn apply<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let multiple = Real::parse(text).and_then(|number| Real::new((number.get() / self.step).round() * self.step));
-        let Some(multiple) = multiple else { return Cow::Borrowed(text) };
-        // Digits behind those of the step come from the arithmetic: 3 * 0.05 is 0.15000000000000002.
-        let shown = format!("{:.*}", self.decimals, multiple.get());
-        Cow::Owned(match self.decimals {
-            0 => shown,
-            _ => shown.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        })
     }
 }
 

@@ -1,23 +1,12 @@
 //! The content of `/api/facts`.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use plimsoll_core::{Facts, Roster, quotable};
 use plimsoll_facts::SourceStatus;
 use serde_json::{Map, Value, json};
 
-use super::FactsFileFollower;
-
-/// The policies that read each source of the gateway, by its name.
-pub(super) fn policies_by_source(roster: &Roster) -> BTreeMap<String, Vec<String>> {
-    let mut policies = BTreeMap::<_, Vec<_>>::new();
-    for member in roster.members() {
-        for (_, global) in member.gateway_sources() {
-            policies.entry(global.to_owned()).or_default().push(member.id().to_owned());
-        }
-    }
-    policies
-}
+use super::{FactsFileFollower, policies_by_source};
 
 /// The declared sources, and those that policies name and nobody has declared.
 pub(crate) fn describe(facts: Option<&FactsFileFollower>, roster: &Roster) -> Value {

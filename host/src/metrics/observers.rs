@@ -13,10 +13,8 @@ use plimsoll_http::{TlsObserver, WireObserver};
 use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
-    registry::{Registry, Unit},
+    registry::{Metric, Registry, Unit},
 };
-
-use super::{NamedLabels, OneLabel, registered};
 
 /// Upper bounds in seconds: from 5 microseconds, by factors of 2 to 2.5, to 5 seconds.
 const BUCKETS: [f64; 19] = [
@@ -24,8 +22,21 @@ const BUCKETS: [f64; 19] = [
     5.0,
 ];
 
+/// One label with one of a few values.
+pub(super) type OneLabel = [(&'static str, &'static str); 1];
+
+/// A policy or a group, and one of a few values.
+pub(super) type NamedLabels = [(&'static str, String); 2];
+
 /// A histogram of durations for each set of labels.
 type Seconds<L> = Family<L, Histogram>;
+
+/// A new metric of the registry.
+pub(super) fn registered<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str) -> M {
+    let metric = M::default();
+    registry.register(name, help, metric.clone());
+    metric
+}
 
 fn seconds<L>(registry: &mut Registry, name: &str, help: &str) -> Seconds<L>
 where

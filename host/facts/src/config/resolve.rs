@@ -8,8 +8,7 @@ use plimsoll_yaml::{FieldError, position};
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
-use super::{HttpSource, SampleKey, SourceConfig, SourceKind};
-use crate::parse::{Round, STEPS};
+use super::source::{HttpSource, Round, STEPS, SampleKey, SourceConfig, SourceKind};
 
 /// Maximum sources; each has a task.
 const MAX_SOURCES: usize = 64;

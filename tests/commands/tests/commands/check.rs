@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use plimsoll_commands::{matches_golden, plimsoll, plimsoll_with, steady};
+use plimsoll_commands::{matches_golden, plimsoll, steady};
 use plimsoll_harness::{guest, policies, tempdir, workspace};
 use serde_json::{Value, json};
 
