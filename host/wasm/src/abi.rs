@@ -3,6 +3,6 @@
 mod v0_1;
 
 pub(crate) use v0_1::{
-    BindAnswer, Exports, FormerBindAnswer, INTERFACES, WitAnnotation, WitNotBound, WitPair, WitPreemption, WitVerdict,
-    add_to_linker,
+    ADAPTER, BindAnswer, Exports, FormerBindAnswer, INTERFACES, PACKAGE, PROGRAM, SignatureError, VERSION,
+    WitAnnotation, WitNotBound, WitPair, WitPreemption, WitVerdict, add_to_linker, full_name, verb_interfaces,
 };

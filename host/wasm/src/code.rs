@@ -1,11 +1,19 @@
-//! Compiled code that this process will run.
+//! Compiled code that this process will run, and the settings that it depends on.
 
-use wasmtime::{Engine, component::Component};
+use std::num::NonZeroUsize;
+
+use wasmtime::{Config, Engine, component::Component};
 
 use crate::contract::RefusedError;
 
 /// Maximum bytes of compiled code of one module; large language runtimes have about 30 MiB.
 pub(crate) const MAX_CODE_BYTES: usize = 128 << 20;
+
+/// Maximum frames of a backtrace: the innermost ones show where a guest failed.
+const FRAMES: usize = 8;
+
+/// Bytes of native stack that guest code may use; every thread that calls guests has more.
+const STACK: usize = 512 << 10;
 
 /// A component serialized by wasmtime.
 ///
@@ -64,4 +72,24 @@ impl CompiledCode {
         // Whether they are of this engine and version wasmtime itself checks.
         unsafe { Component::deserialize(engine, &self.0) }.map_err(|error| RefusedError::of_wasmtime(&error))
     }
+}
+
+/// The settings that compiled code depends on: any engine with these settings can run the code of another.
+///
+/// It uses the on-demand allocator: a process that only compiles needs no pool, and the pool does not affect the code.
+pub(crate) fn compile_config() -> Config {
+    let mut wasmtime = Config::new();
+    wasmtime
+        .wasm_component_model(true)
+        // Answers must be deterministic on every processor.
+        .cranelift_nan_canonicalization(true)
+        .relaxed_simd_deterministic(true)
+        .wasm_memory64(false)
+        .epoch_interruption(true)
+        .max_wasm_stack(STACK)
+        .wasm_backtrace_max_frames(NonZeroUsize::new(FRAMES))
+        // Only wasmtime unwinds guest frames, and function names are enough to find a fault.
+        .native_unwind_info(false)
+        .generate_address_map(false);
+    wasmtime
 }

@@ -12,15 +12,18 @@
 mod child;
 mod process;
 
-use std::{borrow::Cow, path::PathBuf, time::Duration};
+use std::borrow::Cow;
 
-use plimsoll_core::{LoadError, Verbs, bounded, one_line};
+use plimsoll_core::{LoadError, Verbs};
 use wasmtime::{
     Engine,
     component::{Component, Linker},
 };
 
-pub use self::process::{ProcessLimits, compile_module};
+pub use self::{
+    child::ChildConfig,
+    process::{ProcessLimits, compile_module},
+};
 use crate::{
     abi::Exports,
     code::CompiledCode,
@@ -31,9 +34,6 @@ use crate::{
     wasi,
 };
 
-/// Maximum bytes of a refusal: it quotes names of the module.
-const MAX_TEXT_BYTES: usize = 2048;
-
 /// Where modules are parsed and compiled.
 #[derive(Debug, Clone)]
 pub enum Compiler {
@@ -42,17 +42,6 @@ pub enum Compiler {
     InProcess,
     /// Each in a separate process.
     Child(ChildConfig),
-}
-
-/// The program that compiles, and its bounds.
-#[derive(Debug, Clone)]
-pub struct ChildConfig {
-    /// A program that calls [`compile_module`] when its first argument is `compile-module`.
-    pub program: PathBuf,
-    /// Maximum bytes of private memory of one compile.
-    pub memory: u64,
-    /// Maximum time of one compile.
-    pub timeout: Duration,
 }
 
 /// A component whose imports and exports match the contract.
@@ -89,33 +78,6 @@ impl Compiler {
     }
 }
 
-// === impl ChildConfig ===
-
-impl ChildConfig {
-    /// Default memory of one compile: twice the need of the largest known language runtime.
-    pub const MEMORY: u64 = 1 << 30;
-
-    /// Default time of one compile.
-    pub const TIMEOUT: Duration = Duration::from_mins(1);
-
-    /// The running executable, even if its file was replaced since.
-    pub fn this_program() -> Self {
-        Self::of("/proc/self/exe")
-    }
-
-    /// Another program, with the default bounds.
-    pub fn of(program: impl Into<PathBuf>) -> Self {
-        Self { program: program.into(), memory: Self::MEMORY, timeout: Self::TIMEOUT }
-    }
-}
-
-impl From<RefusedError> for LoadError {
-    fn from(error: RefusedError) -> Self {
-        let text = harmless(&error.to_string());
-        if matches!(error, RefusedError::Shortage(_)) { Self::transient(text) } else { Self::permanent(text) }
-    }
-}
-
 /// Makes a core module a component, and compiles it.
 fn component(engine: &Engine, module: &[u8], kind: ModuleKind) -> Result<Component, RefusedError> {
     let component = match kind {
@@ -147,26 +109,4 @@ pub(crate) fn check(
         if imports.wasi.is_empty() { linker.instantiate_pre(component) } else { wasi::link(linker, component) };
     let instances = prepared.map_err(|error| RefusedError::Link(format!("{error:#}")))?;
     Ok(CheckedComponent { module: LinkedModule { instances, exports }, verbs, imports })
-}
-
-/// Sanitizes a text that may quote a module: one line, bounded in length.
-fn harmless(text: &str) -> String {
-    one_line(bounded(text, MAX_TEXT_BYTES)).into_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io;
-
-    use super::*;
-
-    #[test]
-    fn a_module_does_not_pose_as_a_lack_of_memory_by_a_name() {
-        let is_transient = |error| LoadError::from(RefusedError::of_wasmtime(&error)).is_transient();
-        let name = "Cannot allocate memory (os error 12)";
-        let error = wasmtime::Error::msg(format!("unknown import: `{name}` has not been defined")).context("link");
-        assert!(!is_transient(error));
-        let error = wasmtime::Error::from(io::Error::from_raw_os_error(12)).context("cannot map the code");
-        assert!(is_transient(error));
-    }
 }

@@ -1,34 +1,28 @@
 //! The names of the contract: which ones a module may import and must export.
 
-use plimsoll_core::{Verb, Verbs};
+use plimsoll_core::{LoadError, Verb, Verbs, bounded, one_line};
 use wasmparser::{Parser, Payload};
 use wasmtime::{
     Engine, OutOfMemory,
     component::{Component, types::ComponentItem},
 };
 
-use crate::{abi::INTERFACES, wasi};
+use crate::{
+    abi::{ADAPTER, INTERFACES, PACKAGE, PROGRAM, SignatureError, VERSION, full_name, verb_interfaces},
+    wasi,
+};
 
 /// The text of the contract. A released version never changes.
 pub(crate) const WIT: &str = include_str!("../../../plugin-sdk/wit/v0.1.0/policy.wit");
-pub(crate) const VERSION: &str = "0.1.0";
 
 /// The contract and its version, as modules name it.
 pub const CONTRACT: &str = "plimsoll:policy@0.1.0";
 
-const PACKAGE: &str = "plimsoll:policy/";
-
 /// The number of imports that a refusal lists.
 const NAMED: usize = 8;
 
-/// The extra interface that components made from core modules may import; see `componentize/adapter.wat`.
-pub(crate) const ADAPTER: &str = "plimsoll:adapter/host@0.1.0";
-
-/// The interface that a component made from a program exports; see `componentize/command.wat`.
-pub(crate) const PROGRAM: &str = "plimsoll:adapter/program@0.1.0";
-
-/// The function that runs it.
-pub(crate) const RUN: &str = "run";
+/// Maximum bytes of a refusal: it quotes names of the module.
+const MAX_TEXT_BYTES: usize = 2048;
 
 /// A part of each refusal of wasmparser of an asynchronous function.
 const ASYNC: &str = "the component model async";
@@ -72,8 +66,8 @@ pub(crate) enum RefusedError {
     Threads,
     #[error("the core module cannot be made a component: {0}")]
     Componentize(String),
-    #[error("its {name} is not as in plimsoll:policy@{VERSION}: {error}")]
-    Signature { name: String, error: String },
+    #[error("{0}")]
+    Signature(#[from] SignatureError),
     #[error("it does not fit plimsoll:policy@{VERSION}: {0}")]
     Link(String),
 }
@@ -91,26 +85,6 @@ pub(crate) struct Imports {
     pub(crate) functions: Vec<String>,
     /// The interfaces of WASI, as `wasi:cli/stdout@0.2.0`.
     pub(crate) wasi: Vec<String>,
-}
-
-/// The interface with the older form of `bind`.
-pub(crate) const FORMER_BIND: &str = "bind";
-
-/// The interfaces that may hold a verb, the newest first; each has one function, which has the name of the verb.
-pub(crate) fn verb_interfaces(verb: Verb) -> &'static [&'static str] {
-    match verb {
-        Verb::Filter => &["filter"],
-        Verb::Score => &["score"],
-        Verb::Rank => &["rank"],
-        Verb::Preempt => &["preempt"],
-        Verb::Bind => &["binding", FORMER_BIND],
-        Verb::Validate => &["validate"],
-    }
-}
-
-/// The name of an interface of the contract as modules export it.
-pub(crate) fn full_name(interface: &str) -> String {
-    format!("{PACKAGE}{interface}@{VERSION}")
 }
 
 /// The export of a core module that is a verb.
@@ -206,6 +180,13 @@ impl RefusedError {
     }
 }
 
+impl From<RefusedError> for LoadError {
+    fn from(error: RefusedError) -> Self {
+        let text = harmless(&error.to_string());
+        if matches!(error, RefusedError::Shortage(_)) { Self::transient(text) } else { Self::permanent(text) }
+    }
+}
+
 /// Whether the system refused memory or a thread.
 ///
 /// The whole text of a cause is compared: a text of the compiler may quote a name of the module, which may be anything.
@@ -215,6 +196,11 @@ fn is_shortage(error: &wasmtime::Error) -> bool {
         cause.source().is_none() && SHORTAGES.contains(&text.as_str())
     };
     error.is::<OutOfMemory>() || error.chain().any(of_system)
+}
+
+/// Sanitizes a text that may quote a module: one line, bounded in length.
+pub(crate) fn harmless(text: &str) -> String {
+    one_line(bounded(text, MAX_TEXT_BYTES)).into_owned()
 }
 
 fn verb_of(name: &str) -> Result<Option<Verb>, RefusedError> {
@@ -280,6 +266,8 @@ impl<'a> ContractName<'a> {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use super::*;
 
     #[test]
@@ -308,5 +296,15 @@ mod tests {
     fn an_unknown_verb_is_named() {
         let error = verb_of_core_export("plimsoll:policy/bless@0.1.0#bless").unwrap_err().to_string();
         assert!(error.starts_with("it exports plimsoll:policy/bless@0.1.0, which is no verb"), "{error}");
+    }
+
+    #[test]
+    fn a_module_does_not_pose_as_a_lack_of_memory_by_a_name() {
+        let is_transient = |error| LoadError::from(RefusedError::of_wasmtime(&error)).is_transient();
+        let name = "Cannot allocate memory (os error 12)";
+        let error = wasmtime::Error::msg(format!("unknown import: `{name}` has not been defined")).context("link");
+        assert!(!is_transient(error));
+        let error = wasmtime::Error::from(io::Error::from_raw_os_error(12)).context("cannot map the code");
+        assert!(is_transient(error));
     }
 }

@@ -1,12 +1,13 @@
-//! The engine for all policies: enabled features, limits, and the pooling allocator.
+//! The engine for all policies: its limits, and the pooling allocator.
 
-use std::{num::NonZeroUsize, path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use tracing::info;
 use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, component::Linker};
 
 use crate::{
     abi,
+    code::compile_config,
     compile::{ChildConfig, Compiler},
     limits::TABLE_ELEMENTS,
     shares::Shares,
@@ -17,12 +18,6 @@ use crate::{
 
 /// Name and version of the engine; `tests/rules` compares it with the workspace.
 pub const ENGINE: &str = "wasmtime 48.0.8";
-
-/// Maximum frames of a backtrace: the innermost ones show where a guest failed.
-const FRAMES: usize = 8;
-
-/// Bytes of native stack that guest code may use; every thread that calls guests has more.
-const STACK: usize = 512 << 10;
 
 /// Limits of one policy's component: one module with its shims, or a language runtime of many linked modules.
 const MEMORIES_PER_POLICY: u32 = 2;
@@ -156,8 +151,8 @@ impl Host {
         abi::add_to_linker(&mut linker).map_err(refused)?;
         let ticker = Arc::new(Ticker::start(engine.weak(), TICK)?);
         let shares = Shares::new(config.max_calls, config.guest_memory);
-        let spares = Spares::start(config.spares(), Arc::clone(&ticker), &shares)?;
-        Ok(Self { engine, linker, ticker, spares, shares, max_memory: config.max_memory })
+        let warm = Spares::start(config.spares(), Arc::clone(&ticker), &shares)?;
+        Ok(Self { engine, linker, ticker, spares: warm, shares, max_memory: config.max_memory })
     }
 
     pub(crate) fn engine(&self) -> &Engine {
@@ -176,26 +171,6 @@ fn log(CompileReport { name, bytes, took }: CompileReport<'_>) {
 fn wasmtime_config(config: &EngineConfig) -> Config {
     let mut wasmtime = compile_config();
     wasmtime.allocation_strategy(InstanceAllocationStrategy::Pooling(pool(config)));
-    wasmtime
-}
-
-/// The settings that compiled code depends on: any engine with these settings can run the code of another.
-///
-/// It uses the on-demand allocator: a process that only compiles needs no pool, and the pool does not affect the code.
-pub(crate) fn compile_config() -> Config {
-    let mut wasmtime = Config::new();
-    wasmtime
-        .wasm_component_model(true)
-        // Answers must be deterministic on every processor.
-        .cranelift_nan_canonicalization(true)
-        .relaxed_simd_deterministic(true)
-        .wasm_memory64(false)
-        .epoch_interruption(true)
-        .max_wasm_stack(STACK)
-        .wasm_backtrace_max_frames(NonZeroUsize::new(FRAMES))
-        // Only wasmtime unwinds guest frames, and function names are enough to find a fault.
-        .native_unwind_info(false)
-        .generate_address_map(false);
     wasmtime
 }
 

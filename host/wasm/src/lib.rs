@@ -27,6 +27,7 @@ mod log;
 mod program;
 mod shares;
 mod spares;
+mod stdio;
 mod stop;
 mod store;
 mod ticker;

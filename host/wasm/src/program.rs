@@ -8,15 +8,13 @@
 //! which would be part of the URL, is the first argument.
 
 mod answer;
-pub(crate) mod stdio;
 
 use std::{sync::Arc, time::Instant};
 
 use plimsoll_core::{Ask, Fault, FaultKind, NodeSource, PROGRAM_VERBS, Policy, Program, Verbs, Verdict, View};
 use wasmtime::Error;
 
-use self::stdio::ProgramStdio;
-use crate::{guest::GuestModule, stop::Stop, store::StoreData};
+use crate::{guest::GuestModule, stdio::ProgramStdio, stop::Stop, store::StoreData};
 
 /// A program, and the verbs that its sidecar names.
 struct ProgramPolicy {

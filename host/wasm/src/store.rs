@@ -14,8 +14,8 @@ use wasmtime::{Engine, Store, UpdateDeadline};
 use crate::{
     limits::{MemoryLimiter, TRANSFER},
     log::GuestLog,
-    program::stdio::ProgramStdio,
     shares::Charge,
+    stdio::ProgramStdio,
     stop::Stop,
     ticker::TICK,
 };

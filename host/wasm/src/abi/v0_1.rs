@@ -16,11 +16,22 @@ use wasmtime::{
 };
 
 pub(crate) use self::{generated::INTERFACES, imports::add_to_linker};
-use crate::{
-    contract::{FORMER_BIND, PROGRAM, RUN, RefusedError, full_name, verb_interfaces},
-    stop::Stop,
-    store::StoreData,
-};
+use crate::{stop::Stop, store::StoreData};
+
+pub(crate) const VERSION: &str = "0.1.0";
+pub(crate) const PACKAGE: &str = "plimsoll:policy/";
+
+/// The extra interface that components made from core modules may import; see `componentize/adapter.wat`.
+pub(crate) const ADAPTER: &str = "plimsoll:adapter/host@0.1.0";
+
+/// The interface that a component made from a program exports; see `componentize/command.wat`.
+pub(crate) const PROGRAM: &str = "plimsoll:adapter/program@0.1.0";
+
+/// The function that runs it.
+const RUN: &str = "run";
+
+/// The interface with the older form of `bind`.
+const FORMER_BIND: &str = "bind";
 
 /// `types.verdict`
 #[derive(ComponentType, Lift)]
@@ -95,6 +106,14 @@ pub(crate) struct Exports {
     program: Option<ComponentExportIndex>,
 }
 
+/// A function that does not match the contract.
+#[derive(Debug, thiserror::Error)]
+#[error("its {name} is not as in plimsoll:policy@{VERSION}: {error}")]
+pub(crate) struct SignatureError {
+    name: String,
+    error: String,
+}
+
 // === impl Exports ===
 
 impl Exports {
@@ -102,7 +121,7 @@ impl Exports {
     ///
     /// # Errors
     /// If one does not match the contract.
-    pub(crate) fn of(component: &Component) -> Result<Self, RefusedError> {
+    pub(crate) fn of(component: &Component) -> Result<Self, SignatureError> {
         let mut verbs = [None; Verb::ALL.len()];
         let mut has_former_bind = false;
         for (verb, export) in Verb::ALL.into_iter().zip(&mut verbs) {
@@ -165,10 +184,27 @@ impl Exports {
     }
 }
 
+/// The interfaces that may hold a verb, the newest first; each has one function, which has the name of the verb.
+pub(crate) fn verb_interfaces(verb: Verb) -> &'static [&'static str] {
+    match verb {
+        Verb::Filter => &["filter"],
+        Verb::Score => &["score"],
+        Verb::Rank => &["rank"],
+        Verb::Preempt => &["preempt"],
+        Verb::Bind => &["binding", FORMER_BIND],
+        Verb::Validate => &["validate"],
+    }
+}
+
+/// The name of an interface of the contract as modules export it.
+pub(crate) fn full_name(interface: &str) -> String {
+    format!("{PACKAGE}{interface}@{VERSION}")
+}
+
 /// The function that runs a program; the interface of a component that is none is of no interest.
-fn find_program(component: &Component) -> Result<Option<ComponentExportIndex>, RefusedError> {
+fn find_program(component: &Component) -> Result<Option<ComponentExportIndex>, SignatureError> {
     let Some(instance) = component.get_export_index(None, PROGRAM) else { return Ok(None) };
-    let refused = |error: String| RefusedError::Signature { name: format!("{PROGRAM}#{RUN}"), error };
+    let refused = |error: String| SignatureError { name: format!("{PROGRAM}#{RUN}"), error };
     let Some((ComponentItem::ComponentFunc(function), export)) = component.get_export(Some(&instance), RUN) else {
         return Err(refused("there is no such function".to_owned()));
     };
@@ -178,11 +214,11 @@ fn find_program(component: &Component) -> Result<Option<ComponentExportIndex>, R
 }
 
 /// The function of a verb in the form that this interface has.
-fn find(component: &Component, verb: Verb, interface: &str) -> Result<Option<ComponentExportIndex>, RefusedError> {
+fn find(component: &Component, verb: Verb, interface: &str) -> Result<Option<ComponentExportIndex>, SignatureError> {
     let former = interface == FORMER_BIND;
     let interface = full_name(interface);
     let Some(instance) = component.get_export_index(None, &interface) else { return Ok(None) };
-    let refused = |error: String| RefusedError::Signature { name: format!("{interface}#{verb}"), error };
+    let refused = |error: String| SignatureError { name: format!("{interface}#{verb}"), error };
     let Some((ComponentItem::ComponentFunc(function), export)) = component.get_export(Some(&instance), verb.as_str())
     else {
         return Err(refused("there is no such function".to_owned()));

@@ -1,8 +1,9 @@
 //! The parent's side of a compile process: it starts, feeds and bounds the process, and ends it on every path.
 
 use std::{
-    io::{self, Read},
+    io::{self, Read, Write},
     os::unix::process::{CommandExt, ExitStatusExt},
+    path::PathBuf,
     process::{Child, Command, ExitStatus, Stdio},
     thread,
     time::{Duration, Instant},
@@ -11,11 +12,16 @@ use std::{
 use plimsoll_core::LoadError;
 use plimsoll_system::cgroup;
 
-use super::{
-    ChildConfig, harmless,
-    process::{REFUSED, SHORT, write},
+use crate::{
+    code::{CompiledCode, MAX_CODE_BYTES},
+    contract::harmless,
 };
-use crate::code::{CompiledCode, MAX_CODE_BYTES};
+
+/// The exit code if the standard output is a refusal.
+pub(super) const REFUSED: u8 = 80;
+
+/// The exit code if memory or threads did not suffice.
+pub(super) const SHORT: u8 = 81;
 
 /// Threads of one compile; more would only add stacks to its memory.
 const MAX_THREADS: usize = 4;
@@ -31,6 +37,17 @@ const SIGXCPU: i32 = 24;
 
 /// The exit code of a Rust program whose main thread panicked.
 const PANICKED: i32 = 101;
+
+/// The program that compiles, and its bounds.
+#[derive(Debug, Clone)]
+pub struct ChildConfig {
+    /// A program that calls [`compile_module`](super::compile_module) when its first argument is `compile-module`.
+    pub program: PathBuf,
+    /// Maximum bytes of private memory of one compile.
+    pub memory: u64,
+    /// Maximum time of one compile.
+    pub timeout: Duration,
+}
 
 /// A running child process; killed and reaped on drop.
 struct ChildProcess(Child);
@@ -93,6 +110,12 @@ fn run(config: &ChildConfig, memory: u64, module: &[u8]) -> io::Result<Ended> {
     })
 }
 
+/// Writes a module as [`compile_module`](super::compile_module) reads it: the length, then the bytes.
+pub(super) fn write(module: &[u8], to: &mut impl Write) -> io::Result<()> {
+    to.write_all(&(module.len() as u64).to_le_bytes())?;
+    to.write_all(module)
+}
+
 fn command(config: &ChildConfig, memory: u64) -> Command {
     let threads = thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
     let cpu = config.timeout.as_secs().saturating_add(1).saturating_mul(threads as u64);
@@ -133,6 +156,26 @@ fn is_shortage(last_words: &str) -> bool {
         error.iter().any(|(as_value, as_text)| line.contains(as_value) || line.ends_with(as_text))
     };
     last_words.lines().any(|line| of_allocator(line) || of_system(line))
+}
+
+// === impl ChildConfig ===
+
+impl ChildConfig {
+    /// Default memory of one compile: twice the need of the largest known language runtime.
+    pub const MEMORY: u64 = 1 << 30;
+
+    /// Default time of one compile.
+    pub const TIMEOUT: Duration = Duration::from_mins(1);
+
+    /// The running executable, even if its file was replaced since.
+    pub fn this_program() -> Self {
+        Self::of("/proc/self/exe")
+    }
+
+    /// Another program, with the default bounds.
+    pub fn of(program: impl Into<PathBuf>) -> Self {
+        Self { program: program.into(), memory: Self::MEMORY, timeout: Self::TIMEOUT }
+    }
 }
 
 // === impl Ended ===

@@ -10,14 +10,13 @@ use std::{
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use wasmtime::{Engine, component::Linker};
 
-use super::{check, component, harmless};
-use crate::{abi, code::CompiledCode, componentize, contract::RefusedError, engine::compile_config};
-
-/// The exit code if the standard output is a refusal.
-pub(super) const REFUSED: u8 = 80;
-
-/// The exit code if memory or threads did not suffice.
-pub(super) const SHORT: u8 = 81;
+use super::{check, child, component};
+use crate::{
+    abi,
+    code::{CompiledCode, compile_config},
+    componentize,
+    contract::{RefusedError, harmless},
+};
 
 /// Maximum bytes of a module that are read; the directory has a lower limit.
 const MAX_MODULE_BYTES: u64 = 1 << 30;
@@ -50,19 +49,13 @@ pub fn compile_module(limits: ProcessLimits) -> io::Result<ExitCode> {
     end_with_the_gateway()?;
     let (code, output) = match compile(&module) {
         Ok(code) => (ExitCode::SUCCESS, code.into_bytes()),
-        Err(RefusedError::Shortage(_)) => (SHORT.into(), Vec::new()),
-        Err(refused) => (REFUSED.into(), harmless(&refused.to_string()).into_bytes()),
+        Err(RefusedError::Shortage(_)) => (child::SHORT.into(), Vec::new()),
+        Err(refused) => (child::REFUSED.into(), harmless(&refused.to_string()).into_bytes()),
     };
     let mut stdout = io::stdout().lock();
     stdout.write_all(&output)?;
     stdout.flush()?;
     Ok(code)
-}
-
-/// Writes a module as [`compile_module`] reads it: the length, then the bytes.
-pub(super) fn write(module: &[u8], to: &mut impl Write) -> io::Result<()> {
-    to.write_all(&(module.len() as u64).to_le_bytes())?;
-    to.write_all(module)
 }
 
 fn read(from: &mut impl Read) -> io::Result<Vec<u8>> {
@@ -120,7 +113,7 @@ fn compile(module: &[u8]) -> Result<CompiledCode, RefusedError> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{child::write, *};
 
     #[test]
     fn a_module_is_read_as_it_was_written() {

@@ -163,13 +163,12 @@ pub(super) fn prioritize(output: &[u8], view: &View, deadline: Instant) -> Resul
     // A nil slice of Go is a null.
     let list: Option<List<Priority>> = parse(output, deadline, PRIORITY_LIST, "[n")?;
     let nodes = NodesByName::of(view);
-    let scores = entries(list).map(|Priority { host, score }| match u32::try_from(score) {
-        Ok(score @ 0..=MAX_EXTENDER_SCORE) => Ok((host, score * (MAX_SCORE / MAX_EXTENDER_SCORE))),
-        _ => {
-            let host = shown(&host);
-            let detail = format!("node '{host}' has the score {score}; expected 0 to {MAX_EXTENDER_SCORE}");
-            Err(output_fault(&detail))
+    let scores = entries(list).map(|Priority { host, score }| {
+        if let Ok(score @ 0..=MAX_EXTENDER_SCORE) = u32::try_from(score) {
+            return Ok((host, score * (MAX_SCORE / MAX_EXTENDER_SCORE)));
         }
+        let host = shown(&host);
+        Err(output_fault(&format!("node '{host}' has the score {score}; expected 0 to {MAX_EXTENDER_SCORE}")))
     });
     let scores = nodes.place("the HostPriorityList", scores.collect::<Result<Vec<_>, _>>()?)?;
     Ok(nodes.names.iter().map(|name| scores[nodes.first[name]].unwrap_or(0)).collect())

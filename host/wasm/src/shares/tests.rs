@@ -37,7 +37,7 @@ fn a_policy_has_half_of_the_permits_and_one_at_least() {
 fn background_calls_have_a_quarter_and_decisions_all_that_they_leave() {
     for (total, background) in [(1, 1), (4, 1), (16, 4), (64, 16)] {
         let shares = Shares::new(total, MIB);
-        let all = |class| (0..100).filter_map(move |at| Some((at, class)));
+        let all = |class| (0..100).map(move |at| (at, class));
         let take = |(at, class)| at_once(&shares, &format!("p{at}"), class);
         let mut held: Vec<_> = all(CallClass::Background).filter_map(take).collect();
         assert_eq!(held.len(), background, "{total}");
@@ -103,12 +103,12 @@ fn background_calls_have_a_quarter_of_the_memory() {
 #[test]
 fn spares_have_half_of_the_memory_and_give_it_back_to_calls() {
     let shares = Shares::new(64, 100 * MIB);
-    let spares: Arc<Mutex<Vec<Charge>>> = Arc::default();
-    let theirs = Arc::clone(&spares);
+    let warm: Arc<Mutex<Vec<Charge>>> = Arc::default();
+    let theirs = Arc::clone(&warm);
     shares.drop_spares_with(move || !mem::take(&mut *theirs.lock()).is_empty());
     let add_spare = |mib: usize| {
         let mut spare = Charge::new(&shares, None);
-        spare.grow(mib * MIB).map(|()| spares.lock().push(spare))
+        spare.grow(mib * MIB).map(|()| warm.lock().push(spare))
     };
     add_spare(50).unwrap();
     assert!(add_spare(1).is_err(), "half is left for calls");

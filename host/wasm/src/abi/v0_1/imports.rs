@@ -7,11 +7,10 @@ use wasmtime::{
 };
 
 use super::{
-    generated,
+    ADAPTER, generated,
     lower::{stop, utf8},
 };
 use crate::{
-    contract::ADAPTER,
     log::{self, LogLevel},
     stop::Stop,
     store::StoreData,
