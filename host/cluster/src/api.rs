@@ -2,6 +2,7 @@
 
 mod credentials;
 mod error;
+mod fence;
 
 use std::{collections::BTreeMap, env, fmt, path::Path, sync::Arc, time::Duration};
 
@@ -14,8 +15,8 @@ use tokio::{
 
 pub(crate) use self::error::error_text;
 pub use self::{credentials::Credentials, error::ConnectError};
-use self::{credentials::shown_url, error::TOKEN};
-use crate::lease::{Term, fenced_client};
+use self::{credentials::shown_url, error::TOKEN, fence::fenced_client};
+use crate::term::Term;
 
 /// Time limit for opening a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);

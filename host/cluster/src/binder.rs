@@ -10,8 +10,6 @@ mod reservation;
 mod write;
 
 use std::{
-    future::Future,
-    pin::Pin,
     sync::{Arc, atomic::AtomicBool},
     time::{Duration, Instant},
 };
@@ -23,49 +21,17 @@ use plimsoll_core::{BindError, Binder, Binding, IsUnchanged, Leader, NotReserved
 use tokio::{runtime::Handle, sync::watch::Receiver, task::JoinHandle};
 use tracing::{info, warn};
 
-use self::write::{pods_path, text};
+use self::write::{Ready, pods_path, text};
 use crate::{
-    ApiServer, ReservationId,
+    ApiServer, AssumeCache,
     api::error_text,
     clock,
-    lease::{Leadership, LeadershipState, Term},
+    lease::{Leadership, LeadershipState},
+    term::Term,
 };
-
-pub(crate) use self::reservation::ApiReservation;
 
 /// The longest time that a pod which another replica has bound counts here before the watch shows it.
 const MAX_WATCH_LAG: Duration = Duration::from_secs(5);
-
-/// The gateway's view of the cluster, as far as a binder changes it.
-pub trait AssumeCache: Send + Sync {
-    /// Shows a pod on its node from now on, with the annotations of its binding, if the newest cluster `is_unchanged`:
-    /// one step, between which nothing is published. Until the reservation is settled or
-    /// released, no list and no read ends it; the watch does, when it shows the pod or its end.
-    ///
-    /// # Errors
-    /// If it is changed, or the pod is on a node already, or has a reservation.
-    fn reserve(&self, pod: Arc<Pod>, is_unchanged: &IsUnchanged<'_>) -> Result<ReservationId, NotReserved>;
-
-    /// Shows a pod on its node about whose bind another replica decides, until the watch shows it, a list is complete, or
-    /// [`Self::end_forwarded`] is called.
-    fn forward(&self, pod: Arc<Pod>);
-
-    /// The other replica does not bind the pod.
-    fn end_forwarded(&self, uid: &str);
-
-    /// After the moment `settled` no write of this bind can arrive any more: a list or a read that begins later
-    /// shows its outcome. A `pod` is the pod as it was read, with its node and annotations.
-    fn settle_at(&self, id: &ReservationId, pod: Option<Arc<Pod>>, settled: Instant);
-
-    /// The bind with this reservation bound nothing, and will not.
-    fn release(&self, id: &ReservationId);
-
-    /// The pod was read by a request that `began` then.
-    fn observe(&self, pod: &Pod, began: Instant);
-
-    /// Lists nodes and pods again; done when the gateway's view is at least as new as the call.
-    fn relist(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
-}
 
 /// Binds for the gateway that leads. Must not be used on a runtime's threads: it blocks.
 pub struct ApiBinder {
@@ -76,17 +42,6 @@ pub struct ApiBinder {
     ready: Arc<ArcSwapOption<Ready>>,
     request_timeout: Duration,
     readying: JoinHandle<()>,
-}
-
-/// A term that may write.
-struct Ready {
-    term: Arc<Term>,
-    /// Its connections end with the term.
-    client: Client,
-    /// When the list of this term had ended.
-    since: Instant,
-    /// Whether the API server is known to copy the labels of a Binding to the pod.
-    takes_labels: AtomicBool,
 }
 
 // === impl ApiBinder ===
@@ -122,18 +77,6 @@ impl ApiBinder {
         let pod = Pod::from_json(Bytes::from(json)).map_err(|error| wrong(&error))?;
         self.assume_cache.observe(&pod, began);
         Ok(Arc::new(pod))
-    }
-
-    /// Reserves a pod for its binding.
-    pub(crate) fn reserve_pod(
-        &self,
-        pod: &Arc<Pod>,
-        binding: Binding,
-        is_unchanged: &IsUnchanged<'_>,
-    ) -> Result<ApiReservation<'_>, NotReserved> {
-        let placed = Arc::new(pod.placed_on(&binding.node, &binding.annotations, &binding.labels));
-        let id = self.assume_cache.reserve(placed, is_unchanged)?;
-        Ok(ApiReservation::new(self, id, binding))
     }
 
     /// Returns the connections of this term, if it may write.

@@ -12,9 +12,7 @@
 
 mod election;
 mod elector;
-mod fence;
 mod record;
-mod term;
 
 use std::{
     future::Future,
@@ -22,7 +20,6 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
 };
 
 use parking_lot::Mutex;
@@ -30,55 +27,13 @@ use tokio::{
     sync::{oneshot, watch},
     task::JoinHandle,
 };
-use tracing::{info, warn};
+use tracing::warn;
 
 use self::elector::Elector;
 use crate::{ApiServer, clock};
 
+pub use elector::{LeadershipState, LeaseConfig};
 pub use record::URL_ANNOTATION;
-pub use term::Term;
-
-pub(crate) use fence::fenced_client;
-
-/// The shortest and the longest Lease.
-const BOUNDS: [Duration; 2] = [Duration::from_secs(1), Duration::from_mins(5)];
-
-/// The Lease and the candidate.
-#[derive(Debug, Clone)]
-pub struct LeaseConfig {
-    /// The namespace of the Lease.
-    pub namespace: String,
-    /// Its name.
-    pub name: String,
-    /// The pod's name, for people. The identity that is written is unique to the process.
-    pub identity: String,
-    /// The URL to which standbys forward while this process leads.
-    pub url: String,
-    /// The duration of the Lease.
-    pub timings: LeaseTimings,
-}
-
-/// The times of an election; all are parts of the Lease's duration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LeaseTimings {
-    lease: Duration,
-}
-
-/// The state of the election, for this process.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LeadershipState {
-    /// It holds the Lease.
-    Leads(Arc<Term>),
-    /// Another process holds the Lease.
-    Follows {
-        /// Its identity.
-        holder: Arc<str>,
-        /// Its URL, if the Lease has one.
-        url: Option<Arc<str>>,
-    },
-    /// No holder can be asked; the text says why.
-    Vacant(Arc<str>),
-}
 
 /// A running election; dropping it ends the campaign without releasing the Lease.
 #[derive(Debug)]
@@ -88,66 +43,6 @@ pub struct Leadership {
     terms: Arc<AtomicU64>,
     /// Stops the task, which then releases the Lease.
     running: Mutex<Option<(oneshot::Sender<()>, JoinHandle<()>)>>,
-}
-
-// === impl LeaseTimings ===
-
-impl LeaseTimings {
-    /// The times of a Lease of this duration: whole seconds, as in the API, from 1 s to 5 min.
-    pub fn new(lease: Duration) -> Self {
-        let seconds = lease.as_secs() + u64::from(lease.subsec_nanos() > 0);
-        Self { lease: Duration::from_secs(seconds).clamp(BOUNDS[0], BOUNDS[1]) }
-    }
-
-    /// The time that a holder holds the Lease after it sent its last renewal.
-    pub fn lease(self) -> Duration {
-        self.lease
-    }
-
-    /// The time from one renewal, or read, to the next; also the time that a request about the Lease may take.
-    pub(crate) fn renew(self) -> Duration {
-        self.lease / 5
-    }
-
-    /// The pause after a request that failed.
-    pub(crate) fn pause(self) -> Duration {
-        self.lease / 20
-    }
-
-    /// A holder stops writing this long before its Lease expires: every write has arrived or failed by then.
-    pub fn settle(self) -> Duration {
-        self.unacknowledged() + self.handling()
-    }
-
-    /// The time that bytes may stay unacknowledged in the kernel's buffer, before it drops them.
-    pub(crate) fn unacknowledged(self) -> Duration {
-        self.lease / 9
-    }
-
-    /// The time that the API server may work on a write.
-    pub(crate) fn handling(self) -> Duration {
-        self.lease * 2 / 9
-    }
-
-    /// The time that other candidates wait after they saw a Lease of this duration change: clocks have different rates.
-    pub(crate) fn expiry(self) -> Duration {
-        self.lease * 9 / 8
-    }
-}
-
-// === impl LeadershipState ===
-
-impl LeadershipState {
-    fn log(&self, before: &Self) {
-        match (self, before) {
-            (Self::Leads(term), _) => info!(term = term.number(), "this gateway leads"),
-            (now, Self::Leads(_)) => warn!(?now, "this gateway leads no more"),
-            (Self::Follows { holder, url }, _) => {
-                info!(holder = &**holder, url = url.as_deref(), "another gateway leads");
-            }
-            (Self::Vacant(why), _) => info!(why = &**why, "no gateway leads"),
-        }
-    }
 }
 
 // === impl Leadership ===

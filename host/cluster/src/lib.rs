@@ -26,12 +26,14 @@ mod once;
 mod simulation;
 mod snapshot;
 mod snapshot_watch;
+mod term;
 
 pub use api::{ApiServer, ConnectError, Credentials};
-pub use api_watch::{ClusterWatch, ReservationId, ResourceStatus, WatchStatus};
-pub use binder::{ApiBinder, AssumeCache};
+pub use api_watch::{AssumeCache, ClusterWatch, ReservationId, ResourceStatus, WatchStatus};
+pub use binder::ApiBinder;
 pub use error::SnapshotError;
-pub use lease::{Leadership, LeadershipState, LeaseConfig, LeaseTimings, Term, URL_ANNOTATION};
+pub use lease::{Leadership, LeadershipState, LeaseConfig, URL_ANNOTATION};
 pub use once::list_once;
 pub use snapshot::{RawObjects, read_facts, read_objects, read_pod, read_pod_as_json, read_pods, read_snapshot};
 pub use snapshot_watch::{SnapshotWatch, watch_snapshot};
+pub use term::{LeaseTimings, Term};

@@ -23,7 +23,6 @@ mod read;
 mod real;
 mod request;
 mod selector;
-mod sender;
 pub(crate) mod slots;
 mod stamp;
 pub(crate) mod tally;
@@ -39,7 +38,7 @@ pub use answer::{
     VerbAnswer, Verdict, check as check_answers,
 };
 pub use attributes::ReadLine;
-pub(crate) use attributes::{Attribute, Columns, FACTS, NODE, PODS, Recording, ViewSource, fingerprints_of_nodes};
+pub(crate) use attributes::{Attribute, Columns, FACTS, NODE, PODS, Recording};
 pub use binder::{BindError, BindQuery, Binder, Binding, IsUnchanged, Leader, NotReserved, Reservation};
 pub use blocking::Blocking;
 pub use clock::{Clock, SystemClock};
@@ -65,9 +64,9 @@ pub use read::{CandidateRead, Grouping, NodeRead, PlacedRead, PodRead, Read, Rea
 pub use real::Real;
 pub use request::{Origin, PodId, RequestId};
 pub use selector::Selector;
-pub use sender::Sender;
 pub use slots::{Slot, Slots};
 pub use tally::{LabelValues, MAX_LABEL_VALUES, ShapeLimit};
 pub use text::{bounded, escaped, excerpt, is_unprintable, one_line, quotable};
 pub use verb::{Verb, Verbs};
+pub(crate) use view::ViewSource;
 pub use view::{Candidate, View};

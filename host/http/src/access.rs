@@ -5,8 +5,6 @@ use std::{
     sync::Arc,
 };
 
-use plimsoll_core::Sender;
-
 /// The Common Name of kube-scheduler's certificate in most clusters.
 const KUBE_SCHEDULER: &str = "system:kube-scheduler";
 
@@ -26,9 +24,6 @@ pub struct BindAccess {
 pub(crate) struct Client {
     pub(crate) address: SocketAddr,
     pub(crate) identity: ClientIdentity,
-    /// Identifies the sender of whole nodes: by certificate name, else by address. The port changes with each
-    /// connection.
-    pub(crate) sender: Sender,
     /// Whether both the listener's address and the client's are loopback addresses.
     pub(crate) is_local: bool,
 }
@@ -92,14 +87,7 @@ impl Client {
     /// The client at an address, of a listener that was bound to another.
     pub(crate) fn new(address: SocketAddr, identity: ClientIdentity, listener: IpAddr) -> Self {
         let is_local = is_loopback(listener) && is_loopback(address.ip());
-        let sender = Sender::of(&match &identity {
-            ClientIdentity::Client(Some(name)) => format!("name {name}"),
-            ClientIdentity::Replica => "replica".to_owned(),
-            ClientIdentity::Client(None) | ClientIdentity::Anonymous => {
-                format!("address {}", address.ip().to_canonical())
-            }
-        });
-        Self { address, identity, sender, is_local }
+        Self { address, identity, is_local }
     }
 
     /// The name in its certificate.

@@ -7,7 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use plimsoll_core::{BindOutcome, BindQuery, Cluster, DecideError, Gateway, Pod, PodId, PostReplyWork, Query, Sender};
+use plimsoll_core::{BindOutcome, BindQuery, Cluster, DecideError, Gateway, Pod, PodId, PostReplyWork, Query};
 
 use crate::{
     decode::{self, WireNodes},
@@ -47,11 +47,10 @@ pub(crate) struct Backend<'b> {
     pub(crate) cache: &'b RequestCache,
 }
 
-/// The origin of a request: when it came in, and who sent it.
+/// The origin of a request: when it came in, and what its client may do.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RequestOrigin {
     pub(crate) received: Instant,
-    pub(crate) sender: Sender,
     /// Whether it may bind.
     pub(crate) may_bind: bool,
 }
@@ -59,7 +58,7 @@ pub(crate) struct RequestOrigin {
 /// Answers the body of a POST to `path` as a server without peers does. The cache is that of the server's earlier requests.
 pub fn answer(gateway: &Gateway, cache: &RequestCache, path: &str, body: &Bytes, received: Instant) -> ExtenderReply {
     let mut unlimited = MemoryReservation::of(&Arc::new(AtomicUsize::new(usize::MAX)));
-    let origin = RequestOrigin { received, sender: Sender::default(), may_bind: true };
+    let origin = RequestOrigin { received, may_bind: true };
     match ExtenderVerb::from_path(path) {
         Some((group, verb)) => verb.answer(Backend { gateway, cache }, group, body, origin, &mut unlimited),
         None => ExtenderReply::plain_error(WireError::unknown_path()),
@@ -117,7 +116,7 @@ fn on_nodes<T>(
     Backend { gateway, cache }: Backend<'_>,
     cluster: Option<Arc<Cluster>>,
     body: &Bytes,
-    RequestOrigin { received, sender, may_bind }: RequestOrigin,
+    RequestOrigin { received, may_bind }: RequestOrigin,
     memory: &mut MemoryReservation,
     decide: impl FnOnce(&Query<'_>) -> Result<(T, PostReplyWork), DecideError>,
     encode: impl FnOnce(&WireNodes, &T) -> Vec<u8>,
@@ -129,7 +128,7 @@ fn on_nodes<T>(
     // The reply may repeat each node.
     memory.grow(BYTES_PER_NODE * args.nodes.len() + objects + parse_bytes(&args.pod) + body.len())?;
     let nodes = args.nodes.as_query(cluster.as_ref());
-    let query = Query { pod: pod(&args.pod)?, nodes, received, sender, may_bind };
+    let query = Query { pod: pod(&args.pod)?, nodes, received, may_bind };
     let (outcome, after) = decide(&query).map_err(|error| about(&query.pod, error))?;
     Ok(ExtenderReply::decided(encode(&args.nodes, &outcome), args.nodes.len(), after))
 }

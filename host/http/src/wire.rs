@@ -182,7 +182,7 @@ impl Wire {
         if !request.group_exists {
             return Err(DecideError::UnknownGroup(group.to_owned()).into());
         }
-        let origin = RequestOrigin { received: request.received, sender: client.sender, may_bind: may_bind.is_ok() };
+        let origin = RequestOrigin { received: request.received, may_bind: may_bind.is_ok() };
         if verb == ExtenderVerb::Bind {
             return Ok(self.bind(request, group, body, origin).await);
         }

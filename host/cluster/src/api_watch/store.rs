@@ -10,7 +10,11 @@ mod reservations;
 mod reserved_pod;
 mod unreadable;
 
-use std::{collections::HashMap, sync::Arc, time::Instant};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+    time::Instant,
+};
 
 use hashbrown::HashMap as Table;
 use plimsoll_core::{Cluster, Namespace, Node, Pod, Pool, Slots, Unlisted};
@@ -20,9 +24,8 @@ use self::{
     entry::NodeEntry,
     namespaces::NamespaceStore,
     reserved_pod::ReservedPod,
-    unreadable::UnreadableObjects,
 };
-use super::resource::{Resource, WatchedObject};
+use super::resource::{Resource, UnreadableObject, WatchedObject};
 
 pub use self::reserved_pod::ReservationId;
 
@@ -36,7 +39,10 @@ pub(crate) struct ClusterStore {
     entries: HashMap<Arc<str>, NodeEntry>,
     /// Every pod that the watch shows as placed, with the list in which it was last seen.
     pods: Table<PodByName, u64>,
-    unreadable: UnreadableObjects,
+    /// By resource, namespace and name, with the list in which each was last seen.
+    ///
+    /// The resources of such a pod are not known, so its node is out of view: nothing is placed there.
+    unreadable: BTreeMap<(Resource, String, String), (UnreadableObject, u64)>,
     /// By UID: a pod has one reservation at a time.
     reserved: HashMap<Box<str>, ReservedPod>,
     /// The number of reservations so far.

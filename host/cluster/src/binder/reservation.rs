@@ -6,11 +6,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use plimsoll_core::{BindError, Binding, Pod, Reservation};
+use plimsoll_core::{BindError, Binding, IsUnchanged, NotReserved, Pod, Reservation};
 
 use super::{
-    ApiBinder, Ready,
-    write::{WriteOutcome, attempt},
+    ApiBinder,
+    write::{Ready, WriteOutcome, attempt},
 };
 use crate::{ReservationId, clock};
 
@@ -48,13 +48,25 @@ enum PodState {
     Unknown,
 }
 
+// === impl ApiBinder ===
+
+impl ApiBinder {
+    /// Reserves a pod for its binding.
+    pub(crate) fn reserve_pod(
+        &self,
+        pod: &Arc<Pod>,
+        binding: Binding,
+        is_unchanged: &IsUnchanged<'_>,
+    ) -> Result<ApiReservation<'_>, NotReserved> {
+        let placed = Arc::new(pod.placed_on(&binding.node, &binding.annotations, &binding.labels));
+        let id = self.assume_cache.reserve(placed, is_unchanged)?;
+        Ok(ApiReservation { binder: self, id, binding, on_drop: OnDrop::Release })
+    }
+}
+
 // === impl ApiReservation ===
 
-impl<'b> ApiReservation<'b> {
-    pub(super) fn new(binder: &'b ApiBinder, id: ReservationId, binding: Binding) -> Self {
-        Self { binder, id, binding, on_drop: OnDrop::Release }
-    }
-
+impl ApiReservation<'_> {
     /// Sends the Binding of the pod, as it was read since the place was reserved, and finds out its outcome.
     pub(crate) async fn write(&mut self, pod: &Arc<Pod>, deadline: Instant) -> Result<(), BindError> {
         let ready = self.binder.ready_for(deadline)?;

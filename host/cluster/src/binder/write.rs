@@ -1,24 +1,37 @@
 //! One POST of a Binding, and its outcome.
 
 use std::{
-    sync::{Arc, atomic::Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Instant,
 };
 
 use kube::{
-    Error,
+    Client, Error,
     api::PostParams,
     core::{Request, Status},
 };
 use plimsoll_core::{BindError, Binding, Pod};
 use serde_json::json;
 
-use super::Ready;
-use crate::clock;
+use crate::{clock, term::Term};
 
 /// Kubernetes 1.35 switched `PodTopologyLabelsAdmission` on: the API server copies the labels of a Binding to the pod.
 /// Before it labels are dropped without a word, so a policy that counts by them would count wrong.
 const LABELS_MINOR: u32 = 35;
+
+/// A term that may write.
+pub(super) struct Ready {
+    pub(super) term: Arc<Term>,
+    /// Its connections end with the term.
+    pub(super) client: Client,
+    /// When the list of this term had ended.
+    pub(super) since: Instant,
+    /// Whether the API server is known to copy the labels of a Binding to the pod.
+    pub(super) takes_labels: AtomicBool,
+}
 
 /// The outcome of a write.
 #[derive(Debug)]

@@ -14,10 +14,8 @@ mod tests;
 
 use std::{sync::Arc, time::Instant};
 
-use super::{
-    LeaseTimings,
-    record::{LeaseRecord, LeaseWrite},
-};
+use super::record::{LeaseRecord, LeaseWrite};
+use crate::term::{Hold, LeaseTimings};
 
 /// One candidate's part in the election.
 #[derive(Debug)]
@@ -46,15 +44,6 @@ struct ObservedLease {
     record: Option<LeaseRecord>,
     /// When it was first seen like this.
     since: Instant,
-}
-
-/// The Lease is ours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Hold {
-    /// From 1; each is another term, even if nobody else held the Lease in between.
-    pub(crate) term: u64,
-    /// Until then no other candidate acquires it.
-    pub(crate) until: Instant,
 }
 
 /// The next action.

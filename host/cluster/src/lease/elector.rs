@@ -15,7 +15,6 @@ use tokio::sync::{oneshot, watch};
 use tracing::{info, warn};
 
 use super::{
-    LeadershipState, LeaseConfig, Term,
     election::{Election, ElectionStep},
     record::{LeaseRecord, LeaseWrite, lease_of},
 };
@@ -23,9 +22,41 @@ use crate::{
     ApiServer,
     api::error_text,
     clock::{self, sleep_until, timeout},
+    term::{LeaseTimings, Term},
 };
 
 const NO_ANSWER: &str = "the API server does not answer in time";
+
+/// The Lease and the candidate.
+#[derive(Debug, Clone)]
+pub struct LeaseConfig {
+    /// The namespace of the Lease.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// The pod's name, for people. The identity that is written is unique to the process.
+    pub identity: String,
+    /// The URL to which standbys forward while this process leads.
+    pub url: String,
+    /// The duration of the Lease.
+    pub timings: LeaseTimings,
+}
+
+/// The state of the election, for this process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LeadershipState {
+    /// It holds the Lease.
+    Leads(Arc<Term>),
+    /// Another process holds the Lease.
+    Follows {
+        /// Its identity.
+        holder: Arc<str>,
+        /// Its URL, if the Lease has one.
+        url: Option<Arc<str>>,
+    },
+    /// No holder can be asked; the text says why.
+    Vacant(Arc<str>),
+}
 
 /// Runs an election.
 pub(super) struct Elector {
@@ -40,6 +71,21 @@ pub(super) struct Elector {
     publish: watch::Sender<LeadershipState>,
     /// The last failure, until a request succeeds.
     failure: Option<Arc<str>>,
+}
+
+// === impl LeadershipState ===
+
+impl LeadershipState {
+    fn log(&self, before: &Self) {
+        match (self, before) {
+            (Self::Leads(term), _) => info!(term = term.number(), "this gateway leads"),
+            (now, Self::Leads(_)) => warn!(?now, "this gateway leads no more"),
+            (Self::Follows { holder, url }, _) => {
+                info!(holder = &**holder, url = url.as_deref(), "another gateway leads");
+            }
+            (Self::Vacant(why), _) => info!(why = &**why, "no gateway leads"),
+        }
+    }
 }
 
 // === impl Elector ===

@@ -8,7 +8,7 @@ use k8s_openapi::{
     jiff::Timestamp,
 };
 
-use super::LeaseTimings;
+use crate::term::LeaseTimings;
 
 /// The annotation of the Lease with its holder's URL.
 pub const URL_ANNOTATION: &str = "plimsoll/url";

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use plimsoll_decision_cache::CombinedClasses;
 
-use super::lookup::PolicyAnswers;
 use crate::{
-    cache::CachedAnswer,
-    model::{Fault, FaultKind, View},
+    cache::{Answers, CachedAnswer},
+    model::{Fault, FaultKind, View, answer::VerbAnswer},
 };
 
 /// The nodes of a view in groups, each with a value: the combined classes of all policies, as long as all answers follow
@@ -19,6 +18,15 @@ pub(super) struct FeasibleNodes<V> {
     node_counts: Vec<u32>,
     /// The value of each group, of rejected ones too.
     values: Vec<V>,
+}
+
+/// The answers of a policy about the feasible nodes.
+pub(super) struct PolicyAnswers<A> {
+    pub(super) answers: Answers<A>,
+    /// The number of the answer about each group with feasible nodes, or about each feasible node, in their order.
+    pub(super) numbers: Vec<u32>,
+    /// Whether the numbers are of groups.
+    pub(super) is_by_class: bool,
 }
 
 // === impl FeasibleNodes ===
@@ -131,6 +139,30 @@ impl<V: Copy + Default> FeasibleNodes<V> {
                 all.slots().iter().map(|slot| by_group[by_row[*slot as usize] as usize]).collect()
             }
         }
+    }
+}
+
+// === impl PolicyAnswers ===
+
+impl<A: CachedAnswer> PolicyAnswers<A> {
+    /// One answer for each feasible node.
+    pub(super) fn plain(answers: Vec<A>) -> Self {
+        let numbers = (0..answers.len() as u32).collect();
+        Self { answers: Answers::plain(answers), numbers, is_by_class: false }
+    }
+
+    /// The number of these feasible nodes that the answers reject.
+    pub(super) fn rejected<V: Copy + Default>(&self, nodes: &FeasibleNodes<V>) -> usize {
+        let rejects: Vec<bool> = self.answers.iter().map(VerbAnswer::rejects).collect();
+        if !rejects.contains(&true) {
+            return 0;
+        }
+        let is_rejected = |number: &u32| rejects.get(*number as usize).copied().unwrap_or_default();
+        if !self.is_by_class {
+            return self.numbers.iter().filter(|number| is_rejected(number)).count();
+        }
+        let groups = self.numbers.iter().zip(nodes.present());
+        groups.filter(|(number, _)| is_rejected(number)).map(|(_, (_, nodes))| nodes).sum()
     }
 }
 

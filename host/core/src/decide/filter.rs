@@ -8,16 +8,14 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use super::{
     Caller, DecideError, RequestContext,
     call::{failed, or_skip},
-    feasible::FeasibleNodes,
-    lookup::{PolicyAnswers, PolicyLookup},
+    feasible::{FeasibleNodes, PolicyAnswers},
+    lookup::PolicyLookup,
+    unbound::NOT_SEEN,
 };
 use crate::{
     decide::{Group, Member},
     model::{Fault, Mode, Verb, Verdict, View, one_line},
 };
-
-/// The reason for a name that the gateway's view of the cluster does not hold; it is tried again later.
-pub(super) const NOT_SEEN: (&str, &str) = ("plimsoll", "node not seen yet");
 
 /// One rejected node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,14 +4,15 @@ use std::{sync::Arc, time::Instant};
 
 use plimsoll_decision_cache::{Evaluated, MISS};
 
-use super::{Caller, feasible::FeasibleNodes};
+use super::{
+    Caller,
+    feasible::{FeasibleNodes, PolicyAnswers},
+};
 use crate::{
-    cache::{Answers, CachedAnswer, Evaluation, RecentCombined, RowClassAnswers},
+    cache::{CachedAnswer, Evaluation, RecentCombined, RowClassAnswers},
     decide::Member,
     model::{
-        Fault, FaultKind, NodeSource, Recording, Verb, View, ViewSource,
-        answer::{DistinctReasons, VerbAnswer},
-        policy::NodeList,
+        Fault, FaultKind, NodeSource, Recording, Verb, View, ViewSource, answer::DistinctReasons, policy::NodeList,
     },
 };
 
@@ -26,15 +27,6 @@ pub(super) struct ByClass<A> {
     /// The column of these classes among those that are combined.
     column: usize,
     answers: RowClassAnswers<A>,
-}
-
-/// The answers of a policy about the feasible nodes.
-pub(super) struct PolicyAnswers<A> {
-    pub(super) answers: Answers<A>,
-    /// The number of the answer about each group with feasible nodes, or about each feasible node, in their order.
-    pub(super) numbers: Vec<u32>,
-    /// Whether the numbers are of groups.
-    pub(super) is_by_class: bool,
 }
 
 /// The nodes that a policy has to be asked about.
@@ -80,30 +72,6 @@ impl<'g, A: CachedAnswer> PolicyLookup<'g, A> {
         let of_classes: Vec<_> = lookups.iter().filter_map(|lookup| Some(&lookup.by_class.as_ref()?.answers)).collect();
         let classes = recent.get(&of_classes);
         (lookups, FeasibleNodes::all(classes, all))
-    }
-}
-
-// === impl PolicyAnswers ===
-
-impl<A: CachedAnswer> PolicyAnswers<A> {
-    /// One answer for each feasible node.
-    pub(super) fn plain(answers: Vec<A>) -> Self {
-        let numbers = (0..answers.len() as u32).collect();
-        Self { answers: Answers::plain(answers), numbers, is_by_class: false }
-    }
-
-    /// The number of these feasible nodes that the answers reject.
-    fn rejected<V: Copy + Default>(&self, nodes: &FeasibleNodes<V>) -> usize {
-        let rejects: Vec<bool> = self.answers.iter().map(VerbAnswer::rejects).collect();
-        if !rejects.contains(&true) {
-            return 0;
-        }
-        let is_rejected = |number: &u32| rejects.get(*number as usize).copied().unwrap_or_default();
-        if !self.is_by_class {
-            return self.numbers.iter().filter(|number| is_rejected(number)).count();
-        }
-        let groups = self.numbers.iter().zip(nodes.present());
-        groups.filter(|(number, _)| is_rejected(number)).map(|(_, (_, nodes))| nodes).sum()
     }
 }
 

@@ -19,9 +19,9 @@ use super::{
     Caller, CandidateQuery, DecideError, Victims,
     call::or_skip,
     context::NodeSet,
-    feasible::FeasibleNodes,
-    filter::{NOT_SEEN, Reasons, reject, rejections},
-    lookup::PolicyAnswers,
+    feasible::{FeasibleNodes, PolicyAnswers},
+    filter::{Reasons, reject, rejections},
+    unbound::NOT_SEEN,
 };
 
 /// The outcome of a preempt request.

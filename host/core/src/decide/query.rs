@@ -5,7 +5,7 @@ use std::{borrow::Cow, sync::Arc, time::Instant};
 use bytes::Bytes;
 
 use super::unbound::Unbound;
-use crate::model::{Cluster, Fault, Node, ObjectError, Pod, Sender, Verb, slots::UNKNOWN};
+use crate::model::{Cluster, Fault, Node, ObjectError, Pod, Verb, slots::UNKNOWN};
 
 /// A filter or prioritize request.
 #[derive(Debug, Clone)]
@@ -16,9 +16,7 @@ pub struct Query<'q> {
     pub nodes: Nodes<'q>,
     /// When the request came in; its deadline counts from here.
     pub received: Instant,
-    /// The client that sent it: whole nodes are kept for the sender's next requests.
-    pub sender: Sender,
-    /// Whether the sender may bind. Bind calls are expected, and pods kept for them, from such senders alone.
+    /// Whether the client that sent it may bind. Bind calls are expected, and pods kept for them, from such clients alone.
     pub may_bind: bool,
 }
 
@@ -48,9 +46,9 @@ pub enum NodeObject {
 }
 
 impl<'q> Query<'q> {
-    /// A request that comes in now, from nobody who will send others.
+    /// A request that comes in now, from a client that may bind.
     pub fn new(pod: Arc<Pod>, nodes: Nodes<'q>) -> Self {
-        Self { pod, nodes, received: Instant::now(), sender: Sender::default(), may_bind: true }
+        Self { pod, nodes, received: Instant::now(), may_bind: true }
     }
 }
 

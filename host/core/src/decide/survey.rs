@@ -7,7 +7,11 @@ use crate::{
     model::{Fault, Mode, Pod, SurveyAnswer, Verb, Verdict, View},
 };
 
-use super::{Caller, RequestContext, feasible::FeasibleNodes, lookup::PolicyAnswers, prioritize::ask_scores};
+use super::{
+    Caller, RequestContext,
+    feasible::{FeasibleNodes, PolicyAnswers},
+    prioritize::ask_scores,
+};
 
 /// The answers of each matching policy about each node of a request.
 #[derive(Debug, Default)]

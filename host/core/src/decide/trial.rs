@@ -65,8 +65,6 @@ pub struct TrialFault {
     /// It had read nothing of pod or nodes, or its sidecar does not declare a read, of a source of facts or a count: calls
     /// about other pods and nodes end in this way, too.
     pub is_certain: bool,
-    /// The call ran out of time, and had less than the policy's timeout.
-    pub is_cut_short: bool,
 }
 
 // === impl TrialCall ===
@@ -87,7 +85,7 @@ impl TrialCall {
         let first = self.ask(policy, verb, time)?;
         let is_timeout = first.fault.kind == FaultKind::Timeout;
         if is_timeout && time < self.timeout {
-            return Some(TrialFault { is_certain: false, is_cut_short: true, ..first });
+            return Some(TrialFault { is_certain: false, ..first });
         }
         let had_time = is_timeout && time > TRIAL_TIMEOUT;
         if first.fault.kind.is_transient() && !had_time {
@@ -113,7 +111,7 @@ impl TrialCall {
         let is_undeclared = fault.kind == FaultKind::Read && recording.reads_undeclared();
         let is_blind = reads.iter().all(|line| line.read == settings);
         let is_certain = fault.kind != FaultKind::Busy && (is_blind || is_undeclared);
-        Some(TrialFault { verb, fault, is_certain, is_cut_short: false })
+        Some(TrialFault { verb, fault, is_certain })
     }
 }
 
@@ -167,14 +165,14 @@ mod tests {
 
     #[test]
     fn a_call_that_ran_out_of_time_is_repeated_unless_it_had_much_or_less_than_its_timeout() {
-        // The policy's timeout, the longest call, the calls, and whether the fault is certain and cut short, in milliseconds.
+        // The policy's timeout, the longest call, the calls, and whether the fault is certain; times in milliseconds.
         let table = [
-            (100, 1_000, &[100, 1_000][..], true, false),
-            (1_000, 1_000, &[1_000, 1_000], true, false),
-            (1_001, 1_000, &[1_000], false, true),
-            (60_000, 60_000, &[60_000], true, false),
+            (100, 1_000, &[100, 1_000][..], true),
+            (1_000, 1_000, &[1_000, 1_000], true),
+            (1_001, 1_000, &[1_000], false),
+            (60_000, 60_000, &[60_000], true),
         ];
-        for (timeout, longest, times, is_certain, is_cut_short) in table {
+        for (timeout, longest, times, is_certain) in table {
             let policy = Slow(Mutex::default());
             let call = TrialCall {
                 policy: "p".into(),
@@ -186,7 +184,7 @@ mod tests {
                 counts: true,
             };
             let fault = Fault::new(FaultKind::Timeout, "too slow");
-            let expected = TrialFault { verb: Verb::Filter, fault, is_certain, is_cut_short };
+            let expected = TrialFault { verb: Verb::Filter, fault, is_certain };
             assert_eq!(call.put_to(&policy).collect::<Vec<_>>(), [expected], "{timeout}");
             let had = policy.0.into_inner();
             let is_close = |(had, time): (&Duration, &u64)| {

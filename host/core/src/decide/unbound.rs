@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use super::filter::NOT_SEEN;
 use crate::model::{BindError, MAX_ANNOTATION_BYTES};
 
 /// The most times that the policies are asked while the values that they read change.
 pub(super) const MAX_ROUNDS: u32 = 8;
+
+/// The reason for a name that the gateway's view of the cluster does not hold; it is tried again later.
+pub(super) const NOT_SEEN: (&str, &str) = ("plimsoll", "node not seen yet");
 
 /// The outcome of a bind request.
 #[derive(Debug, Clone, PartialEq, Eq)]

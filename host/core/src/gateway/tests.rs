@@ -17,8 +17,8 @@ use crate::{
     decide::{BindCallWait, BindOutcome, Member, NoObserver, NodeObject, Nodes, Outcome},
     model::{
         AbsentFacts, Ask, BindError, BindQuery, Binding, FactAccess, Facts, Fault, IsUnchanged, Leader, Mode, Node,
-        NodeSource, NotReserved, Policy, PolicyConfig, Read, Reservation, Selector, Sender, SystemClock, Value, Verbs,
-        Verdict, View,
+        NodeSource, NotReserved, Policy, PolicyConfig, Read, Reservation, Selector, SystemClock, Value, Verbs, Verdict,
+        View,
     },
 };
 
@@ -141,13 +141,7 @@ fn mk_pod(name: &str) -> Pod {
 
 fn query_of<'q>(gateway: &Gateway, name: &str, names: &'q [Cow<'q, str>]) -> Query<'q> {
     let received = gateway.clock.now();
-    Query {
-        pod: Arc::new(mk_pod(name)),
-        nodes: Nodes::Names(names),
-        received,
-        sender: Sender::default(),
-        may_bind: true,
-    }
+    Query { pod: Arc::new(mk_pod(name)), nodes: Nodes::Names(names), received, may_bind: true }
 }
 
 /// The nodes that are left for a pod.

@@ -3,11 +3,9 @@
 
 mod attribute;
 mod recording;
-mod source;
 
 pub use self::recording::ReadLine;
 pub(crate) use self::{
-    attribute::{Attribute, Columns, FACTS, NODE, PODS},
+    attribute::{Attribute, AttributeOf, Columns, FACTS, NODE, PODS},
     recording::Recording,
-    source::{ViewSource, fingerprints_of_nodes},
 };

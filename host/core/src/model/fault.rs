@@ -51,12 +51,6 @@ impl FaultKind {
     pub const fn is_transient(self) -> bool {
         matches!(self, Self::Timeout | Self::Start | Self::Busy | Self::Host)
     }
-
-    /// Whether the load of the machine or the size of the request may be the cause, so that the same policy may answer
-    /// other calls.
-    pub const fn depends_on_size(self) -> bool {
-        self.is_transient() || matches!(self, Self::Memory | Self::Stack)
-    }
 }
 
 // === impl Fault ===

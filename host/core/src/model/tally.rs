@@ -169,12 +169,14 @@ impl Table {
             let (group, amount) = self.shape.of_pod(pod, *node)?;
             Some((group, amount * sign))
         });
-        let changed: Vec<(Fingerprint, i128)> = counted.collect();
-        if changed.is_empty() {
+        let amounts: Vec<(Fingerprint, i128)> = counted.collect();
+        if amounts.is_empty() {
             return;
         }
         let mut groups = self.groups(before).clone();
-        changed.into_iter().for_each(|(group, amount)| groups.add(group, amount));
+        for (group, amount) in amounts {
+            groups.add(group, amount);
+        }
         let used = AtomicU64::new(self.used.load(Ordering::Relaxed));
         *self = Arc::new(Self { shape: Arc::clone(&self.shape), groups: OnceLock::from(groups), used });
     }

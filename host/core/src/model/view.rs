@@ -3,6 +3,7 @@
 mod answer;
 mod facts;
 mod read;
+mod source;
 mod together;
 mod whole;
 
@@ -14,6 +15,8 @@ use crate::model::{
     Cluster, Columns, FactAccess, Facts, ImageName, NODE, PODS, Placed, Pod, ReadError, Recording, Slot, Value,
     tally::ShapeLimit, whole_cluster::WholeCluster,
 };
+
+pub(crate) use source::ViewSource;
 
 /// One preemption candidate as a policy sees it; its node has the same index.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

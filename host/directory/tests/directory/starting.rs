@@ -8,8 +8,7 @@ use std::{
 
 use bytes::Bytes;
 use plimsoll_core::{
-    Fault, FaultKind, Gateway, NoObserver, NodeObject, Nodes, Pod, PolicyState, Query, Roster, ScoreScale, Sender,
-    SystemClock,
+    Fault, FaultKind, Gateway, NoObserver, NodeObject, Nodes, Pod, PolicyState, Query, Roster, ScoreScale, SystemClock,
 };
 use plimsoll_directory::{ChangeKind, Directory, DirectoryConfig};
 
@@ -51,8 +50,8 @@ fn ask<T>(roster: &Arc<Roster>, namespace: &str, uid: &str, question: impl FnOnc
     let pod = format!(r#"{{"metadata": {{"name": "p", "namespace": "{namespace}", "uid": "{uid}"}}}}"#);
     let pod = Arc::new(Pod::from_json(Bytes::from(pod)).unwrap());
     let nodes = [NodeObject::Json(Bytes::from_static(br#"{"metadata": {"name": "n"}}"#))];
-    let (nodes, sender) = (Nodes::Objects(&nodes), Sender::default());
-    question(&gateway, &Query { pod, nodes, received: Instant::now(), sender, may_bind: true })
+    let nodes = Nodes::Objects(&nodes);
+    question(&gateway, &Query { pod, nodes, received: Instant::now(), may_bind: true })
 }
 
 fn not_loaded(policy: &str) -> Result<Option<String>, String> {

@@ -11,7 +11,7 @@ use std::{
 
 use plimsoll_core::{
     BindQuery, CandidateQuery, DecideError, Fault, Gateway, Loader, Member, NoObserver, Nodes, OnError, Pod,
-    PolicyConfig, Query, Roster, ScoreScale, Sender, SystemClock, Verb, Victims,
+    PolicyConfig, Query, Roster, ScoreScale, SystemClock, Verb, Victims,
 };
 use plimsoll_guests::{Expected, Guest, hostile, world, zone};
 use plimsoll_wasm::{WasmLoader, module_of};
@@ -70,13 +70,8 @@ fn fault_of_failing_decision(guest: &Guest) -> Fault {
 /// The answer to the scheduler.
 fn decide(gateway: &Gateway, verb: Verb) -> Result<String, DecideError> {
     let names: Vec<Cow<'_, str>> = (0..world::NODES).map(|n| format!("n{n}").into()).collect();
-    let query = Query {
-        pod: Arc::new(Pod::default()),
-        nodes: Nodes::Names(&names),
-        received: Instant::now(),
-        sender: Sender::default(),
-        may_bind: true,
-    };
+    let query =
+        Query { pod: Arc::new(Pod::default()), nodes: Nodes::Names(&names), received: Instant::now(), may_bind: true };
     match verb {
         Verb::Filter => {
             let (outcome, _after) = gateway.filter("", &query)?;

@@ -7,7 +7,7 @@ use std::{
 
 use plimsoll_core::{
     Ask, Cluster, Fault, FaultKind, Gateway, Loader, Member, NoObserver, Node, Nodes, Pod, Policy, PolicyConfig, Query,
-    Roster, Sender, SystemClock, Verb, Verbs, Verdict, View,
+    Roster, SystemClock, Verb, Verbs, Verdict, View,
 };
 use plimsoll_guests::{
     toolchains::{c_program, go_program},
@@ -232,7 +232,7 @@ fn no_answer_of_a_program_is_cached() {
     let filter = |nodes: &[&str]| {
         let names: Vec<_> = nodes.iter().map(|name| (*name).into()).collect();
         let (pod, nodes) = (Arc::clone(&pod), Nodes::Names(&names));
-        let query = Query { pod, nodes, received: Instant::now(), sender: Sender::default(), may_bind: false };
+        let query = Query { pod, nodes, received: Instant::now(), may_bind: false };
         let (outcome, after) = gateway.filter("", &query).map_err(|error| error.to_string())?;
         after.run();
         Ok::<usize, String>(outcome.rejected.len())

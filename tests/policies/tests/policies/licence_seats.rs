@@ -10,8 +10,8 @@ use std::{
 };
 
 use plimsoll_core::{
-    Cluster, FaultKind, Gateway, Member, Node, Nodes, Observer, Outcome, Pod, PolicyConfig, Query, Roster, Sender,
-    SystemClock, Verb, Verdict, View,
+    Cluster, FaultKind, Gateway, Member, Node, Nodes, Observer, Outcome, Pod, PolicyConfig, Query, Roster, SystemClock,
+    Verb, Verdict, View,
 };
 use plimsoll_harness::workspace;
 use plimsoll_policies::{ask, load};
@@ -64,7 +64,7 @@ fn an_answer_is_cached_until_the_last_seat_is_taken_and_after_it_is_given_back()
     let ask = |holders: usize| {
         gateway.set_cluster(cluster(holders));
         let (nodes, received) = (Nodes::Names(&names), Instant::now());
-        let query = Query { pod: Arc::clone(&pod), nodes, received, sender: Sender::default(), may_bind: true };
+        let query = Query { pod: Arc::clone(&pod), nodes, received, may_bind: true };
         let (outcome, after) = gateway.filter("", &query).unwrap();
         after.run();
         let refused: Vec<u32> = outcome.rejected.iter().map(|rejection| rejection.node).collect();

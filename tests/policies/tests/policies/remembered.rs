@@ -9,8 +9,8 @@ use std::{
 };
 
 use plimsoll_core::{
-    Cluster, Gateway, Member, NoObserver, Node, Nodes, Placed, Pod, PolicyConfig, Query, Roster, ScoreScale, Sender,
-    Slot, SurveyAnswer, SystemClock, Verb, Verdict,
+    Cluster, Gateway, Member, NoObserver, Node, Nodes, Placed, Pod, PolicyConfig, Query, Roster, ScoreScale, Slot,
+    SurveyAnswer, SystemClock, Verb, Verdict,
 };
 use plimsoll_harness::{policies, workspace};
 use plimsoll_policies::load;
@@ -96,13 +96,7 @@ fn gateway(module: &Path, name: &str, settings: &str) -> Gateway {
 
 /// Compares what the gateway answers, which remembers, with a survey, which asks each time.
 fn compare(gateway: &Gateway, pod: &Arc<Pod>, names: &[Cow<'_, str>]) {
-    let query = || Query {
-        pod: Arc::clone(pod),
-        nodes: Nodes::Names(names),
-        received: Instant::now(),
-        sender: Sender::default(),
-        may_bind: true,
-    };
+    let query = || Query { pod: Arc::clone(pod), nodes: Nodes::Names(names), received: Instant::now(), may_bind: true };
     let survey = gateway.survey("", &query()).unwrap();
     let (filtered, after) = gateway.filter("", &query()).unwrap();
     after.run();

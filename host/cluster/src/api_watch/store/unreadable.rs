@@ -11,11 +11,6 @@ use super::{
 };
 use crate::api_watch::resource::{Resource, UnreadableObject};
 
-/// By resource, namespace and name, with the list in which each was last seen.
-///
-/// The resources of such a pod are not known, so its node is out of view: nothing is placed there.
-pub(super) type UnreadableObjects = BTreeMap<(Resource, String, String), (UnreadableObject, u64)>;
-
 // === impl ClusterStore ===
 
 impl ClusterStore {

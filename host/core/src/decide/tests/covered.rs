@@ -7,7 +7,7 @@ use plimsoll_decision_cache::MISS;
 use super::fixture::*;
 use crate::{
     cache::Answers,
-    decide::{feasible::FeasibleNodes, lookup::PolicyAnswers},
+    decide::feasible::{FeasibleNodes, PolicyAnswers},
     model::{Fault, FaultKind, Pod, Verdict, View},
 };
 

@@ -22,7 +22,7 @@ use crate::{
     gateway::Gateway,
     model::{
         Annotation, Ask, BindQuery, Clock, Cluster, Fault, FaultKind, Node, NodeRead, NodeSource, Pod, PodId, Policy,
-        PolicyConfig, Preemption, Read, Sender, Value, Verb, Verbs, Verdict, View,
+        PolicyConfig, Preemption, Read, Value, Verb, Verbs, Verdict, View,
     },
 };
 
@@ -435,7 +435,7 @@ impl Fixture {
     }
 
     pub(super) fn query<'q>(&self, nodes: Nodes<'q>) -> Query<'q> {
-        Query { pod: mk_pod(), nodes, received: self.clock.now(), sender: Sender::default(), may_bind: true }
+        Query { pod: mk_pod(), nodes, received: self.clock.now(), may_bind: true }
     }
 
     /// The lines logged since it was last asked.

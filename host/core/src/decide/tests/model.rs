@@ -16,7 +16,7 @@ use super::fixture::*;
 use crate::{
     decide::{CacheLimit, Member, NodeObject, Nodes, Query, Roster, ScoreScale, TieBreak},
     gateway::Gateway,
-    model::{Cluster, Pod, PolicyConfig, Sender, Verdict, View},
+    model::{Cluster, Pod, PolicyConfig, Verdict, View},
 };
 
 /// Steps of a run that `cargo test` makes; `PLIMSOLL_MODEL_STEPS` asks for more.
@@ -99,7 +99,7 @@ impl Model {
         let slots: Vec<u32> = names.iter().map(|name| self.cluster.find(name).unwrap()).collect();
         let objects = self.objects(&slots, rng);
         let nodes = if rng.below(2) == 0 { Nodes::Names(&cows) } else { Nodes::Objects(&objects) };
-        let query = Query { pod: Arc::clone(&pod), nodes, received, sender: Sender::default(), may_bind: true };
+        let query = Query { pod: Arc::clone(&pod), nodes, received, may_bind: true };
         if is_filter {
             let outcome = self.fixture.gateway.filter("", &query).map(|(outcome, after)| {
                 after.run();

@@ -63,7 +63,7 @@ impl<'c> Changes<'c> {
 }
 
 /// Every pod of a snapshot, with its node where that is known.
-pub(super) fn all_pods<'c>(all: Population<'c>) -> impl Iterator<Item = (&'c Pod, Option<&'c Node>)> {
+pub(super) fn all_pods(all: Population<'_>) -> impl Iterator<Item = (&Pod, Option<&Node>)> {
     let listed = (0..all.slots.len()).map(move |at| on_slot(all.slots, at));
     let unlisted = all.unlisted.values().map(|node| on_unlisted(Some(node)));
     listed.chain(unlisted).flat_map(|(pods, node)| pods.iter().map(move |pod| (pod.as_ref(), node)))

@@ -5,8 +5,8 @@ use hashbrown::HashMap;
 
 use plimsoll_decision_cache::Fingerprint;
 
-use super::{View, labelled};
-use crate::model::{Grouping, NodeRead, Read, fingerprints_of_nodes};
+use super::{View, labelled, source::fingerprints_of_nodes};
+use crate::model::{Grouping, NodeRead, Read};
 
 impl View {
     /// The nodes by the value of a label.

@@ -25,7 +25,7 @@ use kube::{
 use tokio::net::TcpStream;
 use tower::{BoxError, ServiceExt};
 
-use super::Term;
+use crate::term::Term;
 
 /// A transport that writes only while its term lasts.
 pub(crate) struct Fenced<Io> {
@@ -101,7 +101,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::lease::{LeaseTimings, election::Hold};
+    use crate::term::{Hold, LeaseTimings};
 
     fn term(until: Instant) -> Arc<Term> {
         let timings = LeaseTimings::new(Duration::from_secs(30));

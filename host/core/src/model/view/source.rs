@@ -4,8 +4,11 @@ use std::hash::Hash;
 
 use plimsoll_decision_cache::{Fingerprint, Row, Source};
 
-use super::attribute::{Attribute, AttributeOf, Columns};
-use crate::model::{Grouping, ImageName, Read, Shown, Value, View, read::ReadAttribute, stamp::stamp};
+use super::View;
+use crate::model::{
+    Attribute, Columns, Grouping, ImageName, Read, Shown, Value, attributes::AttributeOf, read::ReadAttribute,
+    stamp::stamp,
+};
 
 /// A view of all nodes of the cluster: its rows are the slots.
 #[derive(Debug, Clone)]
