@@ -81,11 +81,20 @@ impl ExtenderVerb {
         let reply = match self {
             Self::Filter => {
                 let cluster = gateway.cluster_for_filter(group, origin.may_bind);
-                on_nodes(backend, cluster, body, origin, memory, |query| gateway.filter(group, query), encode::filter)
+                on_nodes(
+                    backend,
+                    cluster.as_ref(),
+                    body,
+                    origin,
+                    memory,
+                    |query| gateway.filter(group, query),
+                    encode::filter,
+                )
             }
             Self::Prioritize(scale) => {
                 let decide = |query: &Query<'_>| gateway.prioritize(scale, group, query);
-                on_nodes(backend, gateway.cluster(), body, origin, memory, decide, encode::prioritize)
+                let cluster = gateway.cluster();
+                on_nodes(backend, cluster.as_ref(), body, origin, memory, decide, encode::prioritize)
             }
             Self::Preempt => preempt(gateway, group, body, origin, memory),
             Self::Bind => match answer_bind(gateway, group, decode::binding_args(body, origin.received)) {
@@ -114,7 +123,7 @@ fn pod(json: &[u8]) -> Result<Arc<Pod>, WireError> {
 /// Decides about the nodes of a request, whose names are looked up in this cluster.
 fn on_nodes<T>(
     Backend { gateway, cache }: Backend<'_>,
-    cluster: Option<Arc<Cluster>>,
+    cluster: Option<&Arc<Cluster>>,
     body: &Bytes,
     RequestOrigin { received, may_bind }: RequestOrigin,
     memory: &mut MemoryReservation,
@@ -122,12 +131,12 @@ fn on_nodes<T>(
     encode: impl FnOnce(&WireNodes, &T) -> Vec<u8>,
 ) -> Result<ExtenderReply, WireError> {
     let known = || cache.known_nodes(gateway.known_nodes());
-    let args = decode::extender_args(body, &cache.names(cluster.as_deref()), &known)?;
+    let args = decode::extender_args(body, &cache.names(cluster.map(Arc::as_ref)), &known)?;
     // A node with unchanged bytes is not parsed again.
     let objects = args.nodes.unknown_objects().map(|node| parse_bytes(node)).sum::<usize>();
     // The reply may repeat each node.
     memory.grow(BYTES_PER_NODE * args.nodes.len() + objects + parse_bytes(&args.pod) + body.len())?;
-    let nodes = args.nodes.as_query(cluster.as_ref());
+    let nodes = args.nodes.as_query(cluster);
     let query = Query { pod: pod(&args.pod)?, nodes, received, may_bind };
     let (outcome, after) = decide(&query).map_err(|error| about(&query.pod, error))?;
     Ok(ExtenderReply::decided(encode(&args.nodes, &outcome), args.nodes.len(), after))
