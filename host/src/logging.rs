@@ -137,7 +137,7 @@ mod tests {
         for has_colours in [false, true] {
             let lines = tracing_subscriber::fmt::layer().with_writer(move || LogWriter { to: Shared, has_colours });
             tracing::subscriber::with_default(
-                tracing_subscriber::registry().with(lines.with_ansi(has_colours)),
+                tracing_subscriber::registry().with(lines.with_ansi(has_colours).fmt_fields(escaped_fields())),
                 || {
                     let name = "a\u{1b}[2Jb\n";
                     tracing::warn!(pod = %name, node = name, many = ?[name], "about {name}");

@@ -171,35 +171,6 @@ fn a_pod_to_record_that_has_no_kind_is_refused_with_its_place() {
 }
 
 #[test]
-fn check_applies_the_limits_on_facts_to_the_whole_directory() {
-    let directory = tempdir().unwrap();
-    let at = |name: &str| directory.path().join(name);
-    let module = plimsoll_guests::compile("facts", include_str!("../../../guests/guests/good/facts.wat"));
-    fs::create_dir(at("group")).unwrap();
-    // 300,000 facts each, of 500,000 for all.
-    for (policy, first) in [("first", 0), ("group/second", 3)] {
-        let names = (first..first + 3).map(|file| format!("f{file}"));
-        let sources: Vec<String> = names.clone().map(|name| format!("{name}: {{file: {name}.csv}}")).collect();
-        fs::write(at(&format!("{policy}.wasm")), &module).unwrap();
-        let sidecar = format!("facts: {{load: , calendar: , {}}}\n", sources.join(", "));
-        fs::write(at(&format!("{policy}.yaml")), sidecar).unwrap();
-        for name in names {
-            let lines = (0..100_000).map(|key| format!("{key:05},{}\n", &name[1..]));
-            let text = lines.collect::<Vec<_>>().concat();
-            let file = Path::new(policy).with_file_name(format!("{name}.csv"));
-            fs::write(directory.path().join(file), text).unwrap();
-        }
-    }
-    let printed = run(&["check", "--no-compile-cache", text(directory.path())]);
-    assert_eq!(printed.code, Some(1), "{printed:?}");
-    assert!(printed.out.contains(": first: accepted\n"), "{printed:?}");
-    let why = "with it the files that sidecars name would have more than 500000 facts";
-    let line = printed.out.lines().find(|line| line.contains(": group/second: REFUSED, ")).unwrap();
-    assert!(line.contains(why), "{line}");
-    assert_eq!(run(&["check", "--no-compile-cache", text(&at("group"))]).code, Some(0), "by itself it is within them");
-}
-
-#[test]
 fn a_load_aware_that_counts_is_refused_before_there_are_measurements() {
     let directory = tempdir().unwrap();
     let module = policies().join("load-aware.wasm");

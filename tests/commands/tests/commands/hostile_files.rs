@@ -99,17 +99,11 @@ fn a_file_that_is_too_large_is_refused_with_its_limit() {
     large("m.wasm", (64 << 20) + 1);
     large("s.yaml", (1 << 20) + 1);
     large("pod", (128 << 20) + 1);
-    large("kubeconfig", (8 << 20) + 1);
-    fs::write(directory.path().join("pod.json"), POD).unwrap();
     let policies = text(policies());
     for (args, limit) in [
         (&["check", "--no-compile-cache", "m.wasm"][..], 64 << 20),
         (&["check", "--no-compile-cache", "s.yaml"], 1 << 20),
         (&["run", "--no-compile-cache", "--sample", "--policies", policies, "--pod", "pod"], 128 << 20),
-        (
-            &["run", "--no-compile-cache", "--policies", policies, "--pod", "pod.json", "--kubeconfig", "kubeconfig"],
-            8 << 20,
-        ),
     ] {
         let (code, said) = ends(directory.path(), args);
         assert!(matches!(code, Some(1 | 2)), "{args:?}: {said}");
