@@ -7,7 +7,7 @@ use std::{
 };
 
 use plimsoll_commands::plimsoll;
-use plimsoll_harness::{Authority, Plimsoll, Purpose, binary, policies, tempdir, wait_until};
+use plimsoll_harness::{Plimsoll, binary, policies, tempdir, wait_until};
 use serde_json::json;
 
 use crate::{POD, text};
@@ -47,12 +47,6 @@ fn a_pipe_or_a_device_in_the_place_of_a_file_is_refused_at_once_by_every_command
     std::os::unix::fs::symlink("/dev/zero", at("zero.wasm")).unwrap();
     fs::copy(policies().join("tenant-pool.wasm"), at("good.wasm")).unwrap();
     mkfifo(&at("good.yaml"));
-    let authority = Authority::new("servers").unwrap();
-    authority.issue(Purpose::Server).unwrap().write(directory.path(), "tls").unwrap();
-    let kubeconfig = json!({"current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-        "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1", "certificate-authority": "pipe"}}],
-        "users": [{"name": "u", "user": {"token": "t"}}]});
-    fs::write(at("kubeconfig"), kubeconfig.to_string()).unwrap();
     let policies = text(policies());
     let sample = ["--no-compile-cache", "--sample", "--policies", policies];
     let serve =
@@ -68,23 +62,9 @@ fn a_pipe_or_a_device_in_the_place_of_a_file_is_refused_at_once_by_every_command
     for file in ["pipe", "/dev/zero"] {
         table.push([&["run"][..], &sample, &["--pod", file]].concat());
         table.push([&["explain"][..], &sample, &["--node", "n", "--pod", file]].concat());
-        for source in ["--snapshot", "--kubeconfig"] {
-            table.push(vec!["run", "--no-compile-cache", "--policies", policies, "--pod", "pod.json", source, file]);
-            table.push([&serve[..], &[source, file]].concat());
-        }
-        table.push([&serve[..], &["--tls-cert", file, "--tls-key", "tls.key"]].concat());
-        table.push([&serve[..], &["--tls-cert", "tls.crt", "--tls-key", file]].concat());
+        table.push(vec!["run", "--no-compile-cache", "--policies", policies, "--pod", "pod.json", "--snapshot", file]);
+        table.push([&serve[..], &["--snapshot", file]].concat());
     }
-    table.push(vec![
-        "run",
-        "--no-compile-cache",
-        "--policies",
-        policies,
-        "--pod",
-        "pod.json",
-        "--kubeconfig",
-        "kubeconfig",
-    ]);
     for args in table {
         let (code, said) = ends(directory.path(), &args);
         assert!(matches!(code, Some(1 | 2)), "{args:?}: {said}");
