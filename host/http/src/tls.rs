@@ -244,6 +244,9 @@ impl Material {
         let key = PrivateKeyDer::from_pem_slice(&contents.key).map_err(|error| of_key(&error))?;
         let own = chain.first().ok_or_else(|| of_cert(&"there is no certificate in it"))?.clone();
         let expires = expiry(&own).map_err(|error| of_cert(&error))?;
+        if expires < SystemTime::now() {
+            return Err(of_cert(&format_args!("it expired at {}", humantime::format_rfc3339_seconds(expires))));
+        }
         let provider = Arc::new(ring::default_provider());
         let clients = match (&files.client_ca, &contents.client_ca) {
             (Some(path), Some(pem)) => {

@@ -121,20 +121,17 @@ impl Election {
         lease_write: &LeaseWrite,
         result: Result<LeaseRecord, ()>,
     ) {
-        match result {
-            Ok(record) => {
-                let version = record.version.clone();
-                self.see(now, Some(record));
-                if lease_write.holder.is_some() && !self.released {
-                    self.hold_since(sent, now, lease_write);
-                    self.own = Some(version);
-                    self.wake = sent + self.timings.renew();
-                }
-            }
-            Err(()) => {
-                self.must_read = true;
-                self.wake = now + self.timings.pause();
-            }
+        let Ok(record) = result else {
+            self.must_read = true;
+            self.wake = now + self.timings.pause();
+            return;
+        };
+        let version = record.version.clone();
+        self.see(now, Some(record));
+        if lease_write.holder.is_some() && !self.released {
+            self.hold_since(sent, now, lease_write);
+            self.own = Some(version);
+            self.wake = sent + self.timings.renew();
         }
     }
 

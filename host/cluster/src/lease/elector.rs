@@ -157,8 +157,14 @@ impl Elector {
                 self.last = lease;
                 Ok(record)
             }
-            Ok(Err(error)) => Err(self.failed("read", &error_text(&error))),
-            Err(_) => Err(self.failed("read", NO_ANSWER)),
+            Ok(Err(error)) => {
+                self.failed("read", &error_text(&error));
+                Err(())
+            }
+            Err(_) => {
+                self.failed("read", NO_ANSWER);
+                Err(())
+            }
         };
         self.election.read(clock::now(), lease);
     }
