@@ -3,7 +3,7 @@ use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
 use super::*;
 
 fn is_ours(name: &str) -> bool {
-    name.ends_with(".ours")
+    name.strip_suffix(".ours").is_some()
 }
 
 fn open(path: &Path) -> Result<PrivateDir, String> {
