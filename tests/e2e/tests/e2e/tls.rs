@@ -124,7 +124,7 @@ fn a_scheduler_with_another_certificate_is_refused_and_the_log_says_why() {
     let stranger = Authority::new("strangers").unwrap();
     let _scheduler = story.schedule_as(&stranger.issue(Purpose::Client).unwrap());
     story.cluster.create(&pod("web", "stuck", "10m", &Value::Null)).unwrap();
-    let line = story.gateway.wait_for_log("the refusal", |line| line["reason"] == "unknown_ca").unwrap();
+    let line = story.gateway.wait_for_log("the refusal", |line| line["reason"] == "certificate").unwrap();
     assert!(line["peer"].as_str().unwrap().starts_with("127.0.0.1:"), "{line}");
     let message = story.cluster.failure_of("web", "stuck").unwrap();
     // With HTTP/2 the scheduler may notice the end of the connection before the alert that says why.
