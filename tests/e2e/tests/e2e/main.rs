@@ -1,6 +1,7 @@
 //! The service that users get: pods created through a real API server, scheduled by a real kube-scheduler.
 #![allow(clippy::unwrap_used, reason = "a step that fails fails its test")]
 
+mod admission;
 mod burst;
 mod chart;
 mod deadlock;
