@@ -18,13 +18,11 @@ mod listing;
 mod load;
 mod policy;
 mod scan;
-mod settling;
 mod sidecar;
 mod states;
 mod table;
 mod update;
 mod watch;
-mod watcher;
 
 pub use config::{DirectoryConfig, DirectoryError};
 pub use listing::{ListedPolicy, PolicyFiles, list_policies, policy_files};

@@ -15,8 +15,7 @@ use crate::{
     content::{ContentDigests, FileRefusal, SidecarFile, Stamps},
     last_good::LastGood,
     load::{LoadJob, LoadOutcome, LoadResult, Version},
-    scan::{File, PolicyId, Scan, Sources},
-    settling::Settling,
+    scan::{File, PolicyId, Scan, Settling, Sources},
     states::{Event, Files, FilesEvent, InForce},
 };
 

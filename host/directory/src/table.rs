@@ -37,13 +37,14 @@ pub(crate) struct PolicyTable {
     is_different: bool,
 }
 
-/// Where policies that vanished together stay in force, with the number of those: probably an accident with a volume or
-/// `rm`, not a decision.
-enum Vanished {
+/// Where policies that vanished together stay in force: probably an accident with a volume or `rm`, not a decision.
+#[derive(Default)]
+struct Vanished {
     /// No policy with files is left in any group.
-    Everywhere(usize),
-    /// These groups have lost all of several policies, and their directories are still there.
-    Groups(BTreeMap<Arc<str>, usize>),
+    is_everywhere: bool,
+    /// The number of those policies, of the root for all if it is everywhere. Otherwise of each group that has lost all of
+    /// several policies, and whose directory is still there.
+    groups: BTreeMap<Arc<str>, usize>,
 }
 
 // === impl PolicyTable ===
@@ -68,7 +69,7 @@ impl PolicyTable {
         };
         table.follow_sidecars(&wanted, pass);
         table.note_groups(scan);
-        table.set_problems(scan, &wanted, &Vanished::Groups(BTreeMap::new()));
+        table.set_problems(scan, &wanted, &Vanished::default());
         table
     }
 
@@ -203,12 +204,12 @@ impl PolicyTable {
         }
         let left = self.groups_left(wanted, scan);
         let vanished = if self.config.allow_empty {
-            Vanished::Groups(BTreeMap::new())
+            Vanished::default()
         } else if left.is_empty() && !counts.is_empty() {
-            Vanished::Everywhere(counts.values().sum())
+            Vanished { is_everywhere: true, groups: [(Arc::default(), counts.values().sum())].into() }
         } else {
             counts.retain(|group, count| *count > 1 && scan.groups.contains(group) && !left.contains(group));
-            Vanished::Groups(counts)
+            Vanished { is_everywhere: false, groups: counts }
         };
         // Files may come back one by one, and take time to load.
         let may_come_back = self.is_trying(wanted) || !settling.is_calm(now);
@@ -313,17 +314,15 @@ impl PolicyTable {
 impl Vanished {
     /// Whether this policy stays in force.
     fn keeps(&self, id: &PolicyId) -> bool {
-        match self {
-            Self::Everywhere(_) => true,
-            Self::Groups(groups) => groups.contains_key(&id.group),
-        }
+        self.is_everywhere || self.groups.contains_key(&id.group)
     }
 
     /// The problems to report, by directory.
     fn problems(&self, config: &DirectoryConfig, wanted: &BTreeMap<PolicyId, Sources>) -> Vec<(PolicyId, String)> {
-        let problem = |group: &Arc<str>, count: usize, has_files: bool| {
+        let problem = |(group, count): (&Arc<str>, &usize)| {
             let directory = config.path.join(&**group);
             let directory = if group.is_empty() { &config.path } else { &directory }.display();
+            let has_files = wanted.keys().any(|id| self.is_everywhere || id.group == *group);
             let what = if has_files { "file that loads" } else { "files any more" };
             let text = format!(
                 "{directory} holds no policy {what}: its {count} last good policies stay in force until a policy is loaded; \
@@ -331,13 +330,7 @@ impl Vanished {
             );
             (PolicyId::whole(group), text)
         };
-        match self {
-            Self::Everywhere(count) => vec![problem(&Arc::from(""), *count, !wanted.is_empty())],
-            Self::Groups(groups) => {
-                let has_files = |group: &Arc<str>| wanted.keys().any(|id| id.group == *group);
-                groups.iter().map(|(group, count)| problem(group, *count, has_files(group))).collect()
-            }
-        }
+        self.groups.iter().map(problem).collect()
     }
 }
 

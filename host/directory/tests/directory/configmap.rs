@@ -6,7 +6,7 @@ use plimsoll_directory::ChangeKind;
 
 use crate::{
     fake::good,
-    world::{By, World, link, member, tag},
+    world::{World, link, member, tag},
 };
 
 /// Mounts a version: `..data` leads to the new files before links for new names appear.
@@ -50,47 +50,43 @@ fn files(tag: &str) -> Vec<(&'static str, String)> {
 
 #[test]
 fn a_swap_is_one_update() {
-    for by in [By::Reports, By::Polling] {
-        let world = World::new();
-        mount(&world, "v1", &files("v1"));
-        let mut watched = world.watch(by);
-        assert_eq!(watched.roster.failures(), []);
-        for (round, version) in ["v2", "v3"].into_iter().enumerate() {
-            mount(&world, version, &files(version));
-            watched.wait_for_tag("x", version);
-            for id in ["x", "gpu/y", "z"] {
-                assert_eq!(tag(&watched.roster, id).as_deref(), Some(version), "{id}");
-            }
-            assert_eq!(watched.updates, round + 1);
+    let world = World::new();
+    mount(&world, "v1", &files("v1"));
+    let mut watched = world.watch();
+    assert_eq!(watched.roster.failures(), []);
+    for (round, version) in ["v2", "v3"].into_iter().enumerate() {
+        mount(&world, version, &files(version));
+        watched.wait_for_tag("x", version);
+        for id in ["x", "gpu/y", "z"] {
+            assert_eq!(tag(&watched.roster, id).as_deref(), Some(version), "{id}");
         }
+        assert_eq!(watched.updates, round + 1);
     }
 }
 
 #[test]
 fn a_sidecar_never_meets_the_module_of_another_swap() {
-    for by in [By::Reports, By::Polling] {
-        let world = World::new();
-        mount(&world, "start", &files("v1"));
-        let mut watched = world.watch(by);
-        for round in 0..60 {
-            let tag = if round % 2 == 0 { "a" } else { "b" };
-            mount(&world, &format!("round-{round}"), &files(tag));
-        }
-        mount(&world, "end", &files("v3"));
-        watched.wait_for_tag("x", "v3");
-        watched.wait_for_tag("gpu/y", "v3");
-        for (tag, settings) in world.loader.validated.lock().unwrap().iter() {
-            assert_eq!(*settings, format!("\"{tag}\""));
-        }
-        assert!(!watched.changes.iter().any(|change| matches!(change.kind, ChangeKind::Refused { .. })));
+    let world = World::new();
+    mount(&world, "start", &files("v1"));
+    let mut watched = world.watch();
+    for round in 0..60 {
+        let tag = if round % 2 == 0 { "a" } else { "b" };
+        mount(&world, &format!("round-{round}"), &files(tag));
     }
+    mount(&world, "end", &files("v3"));
+    watched.wait_for_tag("x", "v3");
+    watched.wait_for_tag("gpu/y", "v3");
+    for (tag, settings) in world.loader.validated.lock().unwrap().iter() {
+        assert_eq!(*settings, format!("\"{tag}\""));
+    }
+    assert!(!watched.changes.iter().any(|change| matches!(change.kind, ChangeKind::Refused { .. })));
 }
 
 #[test]
 fn a_swap_adds_and_removes_policies() {
     let world = World::new();
     mount(&world, "one", &files("v1"));
-    let mut watched = world.watch(By::Reports);
+    let mut watched = world.watch();
     mount(&world, "two", &[("new.wasm", good("v1"))]);
     watched.wait_for_tag("new", "v1");
     watched.wait_for("others are gone", |roster| roster.members().count() == 1 && roster.group("gpu").is_none());

@@ -10,7 +10,7 @@ use plimsoll_directory::ChangeKind;
 
 use crate::{
     fake::good,
-    world::{By, World, tag},
+    world::{World, tag},
 };
 
 #[test]
@@ -23,7 +23,7 @@ fn a_file_that_looks_like_a_policy_and_is_ignored_is_reported_once() {
     for name in [&b"caf\xe9.wasm"[..], b"caf\xe9.txt"] {
         fs::write(world.path("").join(OsStr::from_bytes(name)), good("v1")).unwrap();
     }
-    let mut watched = world.watch(By::Polling);
+    let mut watched = world.watch();
     for tag in ["v2", "v3"] {
         world.put("x.wasm", &good(tag));
         watched.wait_for_tag("x", tag);

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use crate::{
     fake::good,
-    world::{By, World, summary},
+    world::{World, summary},
 };
 
 /// One thing that somebody does.
@@ -65,9 +65,9 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_sequence_ends_as_a_fresh_start_would(deeds in deeds(), polls in any::<bool>()) {
+    fn any_sequence_ends_as_a_fresh_start_would(deeds in deeds()) {
         let world = World::new();
-        let mut watched = world.watch(if polls { By::Polling } else { By::Reports });
+        let mut watched = world.watch();
         for deed in &deeds {
             act(&world, deed);
         }

@@ -14,7 +14,7 @@ use plimsoll_directory::{ChangeKind, Directory, DirectoryConfig};
 
 use crate::{
     fake::good,
-    world::{By, World, member, tag},
+    world::{World, member, tag},
 };
 
 /// A change that somebody makes to the files.
@@ -203,7 +203,7 @@ fn refused_content_is_not_tried_again_because_it_was_written_again() {
     let world = World::new();
     world.write("x.wasm", "bad");
     world.write("other.wasm", &good("a"));
-    let mut watched = world.watch(By::Reports);
+    let mut watched = world.watch();
     world.put("x.wasm", "bad");
     world.put("other.wasm", &good("b"));
     watched.wait_for_tag("other", "b");

@@ -7,7 +7,7 @@ use plimsoll_directory::DirectoryConfig;
 
 use crate::{
     fake::good,
-    world::{By, Watched, World, member, tag},
+    world::{Watched, World, member, tag},
 };
 
 /// A change that somebody makes to the files.
@@ -107,7 +107,7 @@ fn files_that_are_removed_one_by_one_are_gone_but_for_the_last() {
 fn what_may_be_empty_lets_everything_go() {
     let world = World::new();
     write_all(&world);
-    let mut watched = world.watch(By::Reports);
+    let mut watched = world.watch();
     remove_all(&world);
     watched.wait_for("nothing is left", |roster| roster.members().count() == 0);
     assert_eq!(watched.roster.failures(), []);

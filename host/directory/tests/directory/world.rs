@@ -22,12 +22,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(crate) const SETTLE: Duration = Duration::from_millis(25);
 
-/// The way in which changes are noticed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum By {
-    Reports,
-    Polling,
-}
+const POLL: Duration = Duration::from_millis(5);
 
 pub(crate) struct World {
     directory: TempDir,
@@ -80,7 +75,7 @@ impl World {
 
     pub(crate) fn config(&self) -> DirectoryConfig {
         // The meaning of an empty directory has tests of its own.
-        DirectoryConfig { settle: SETTLE, allow_empty: true, ..DirectoryConfig::new(self.path("")) }
+        DirectoryConfig { settle: SETTLE, poll: Some(POLL), allow_empty: true, ..DirectoryConfig::new(self.path("")) }
     }
 
     /// Loads the directory once.
@@ -89,10 +84,8 @@ impl World {
         Directory::open(self.config(), loader).unwrap().1
     }
 
-    pub(crate) fn watch(&self, by: By) -> Watched {
-        let poll = (by == By::Polling).then_some(Duration::from_millis(5));
-        let config = DirectoryConfig { poll, ..self.config() };
-        Self::follow(Directory::open(config, self.loader()).unwrap())
+    pub(crate) fn watch(&self) -> Watched {
+        Self::follow(Directory::open(self.config(), self.loader()).unwrap())
     }
 
     /// As a gateway does it: nothing is loaded yet when this returns.

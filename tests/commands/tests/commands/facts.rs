@@ -18,7 +18,7 @@ fn write_policies(of: &Path) {
     let module = plimsoll_guests::compile("facts", include_str!("../../../guests/guests/good/facts.wat"));
     fs::create_dir(of).unwrap();
     fs::write(of.join("busy.wasm"), module).unwrap();
-    fs::write(of.join("busy.yaml"), "facts: {load: , calendar: {file: calendar.csv}}\n").unwrap();
+    fs::write(of.join("busy.yaml"), "facts: [load, calendar.csv]\n").unwrap();
     fs::write(of.join("calendar.csv"), "# holidays\nyesterday,closed\n").unwrap();
 }
 
@@ -60,7 +60,7 @@ fn a_fault_for_an_absent_fact_names_the_setting_that_decides_its_effect() {
     fs::write(at("nodes.json"), NODES).unwrap();
     fs::write(at("facts.yaml"), "load: {10.0.0.1: 0.25}\n").unwrap();
     for (absent, effect) in [("fail", "(absent: fail)"), ("ignore", "(absent: ignore: it is left out)")] {
-        let sidecar = format!("facts: {{load: , calendar: {{file: calendar.csv}}}}\nabsent: {absent}\n");
+        let sidecar = format!("facts: [load, calendar.csv]\nabsent: {absent}\n");
         fs::write(at("policies/busy.yaml"), sidecar).unwrap();
         let files = [at("policies"), at("pod.json"), at("nodes.json"), at("facts.yaml")];
         let [policies, pod, nodes, facts] = files.each_ref().map(|file| text(file));

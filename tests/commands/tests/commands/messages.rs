@@ -109,7 +109,7 @@ fn a_source_of_facts_that_serve_does_not_have_is_named_in_the_log() {
     let directory = tempdir().unwrap();
     fs::copy(guest("zone_drain_v1"), directory.path().join("zone-drain.wasm")).unwrap();
     fs::write(directory.path().join("prices.csv"), "n1,1\n").unwrap();
-    fs::write(directory.path().join("zone-drain.yaml"), "facts: {load: {}, prices: {file: prices.csv}}").unwrap();
+    fs::write(directory.path().join("zone-drain.yaml"), "facts: [load, prices.csv]").unwrap();
     let gateway = Plimsoll::serve(directory.path(), &["--no-compile-cache"]).unwrap();
     let lost = |line: &Value| {
         line["message"].as_str().is_some_and(|text| text.starts_with("no source of facts has this name"))

@@ -202,7 +202,7 @@ fn make_dev_deploys_a_change_when_it_is_saved_and_nothing_that_fails_its_tests()
 
     fs::write(folder.join("prices.csv"), "node-1,0.25\n").unwrap();
     let sidecar = fs::read_to_string(folder.join("needs-label.yaml")).unwrap();
-    fs::write(folder.join("needs-label.yaml"), sidecar + "\nfacts: {prices: {file: prices.csv}}\n").unwrap();
+    fs::write(folder.join("needs-label.yaml"), sidecar + "\nfacts: [prices.csv]\n").unwrap();
     let facts = || fs::read_to_string(folder.join("policies/prices.csv")).ok();
     assert_eq!(wait_until("the facts", facts).unwrap(), "node-1,0.25\n");
     let rounds = printed().matches("2 cases: ").count();
