@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use plimsoll_wasm::{ChildConfig, CompileReport, CompileReporter, EngineConfig, EngineError, WasmLoader};
+use plimsoll_wasm::{ChildConfig, CompileReporter, EngineConfig, EngineError, WasmLoader};
 
 use crate::{args::EngineArgs, output, text};
 
@@ -27,15 +27,13 @@ pub(crate) fn loader(args: &EngineArgs) -> Result<WasmLoader> {
 /// # Errors
 /// As for [`loader`].
 pub(crate) fn loader_of_command(args: &EngineArgs, is_for_people: bool) -> Result<WasmLoader> {
-    let reporter: CompileReporter = if is_for_people { announce } else { |_| {} };
+    let reporter: CompileReporter = if is_for_people { announce } else { |_, _| {} };
     // A command has no log.
     loader_with(args, Some(reporter), |error| output::remark(&format!("{NOT_CACHED} ({error})")))
 }
 
-fn announce(CompileReport { name, bytes, took }: CompileReport<'_>) {
-    if took.is_none() {
-        output::remark(&format!("compiling {name} ({}), once for each version ...", text::size(bytes)));
-    }
+fn announce(name: &str, bytes: u64) {
+    output::remark(&format!("compiling {name} ({}), once for each version ...", text::size(bytes)));
 }
 
 /// A cache that the user named must work; the default one may be unusable, as in a pod with a read-only root, and is then

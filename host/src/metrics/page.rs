@@ -85,12 +85,6 @@ impl Page {
         let calls = CallClass::ALL.into_iter().zip(shares.calls);
         let calls = calls.map(|(class, calls)| (class.as_str(), calls));
         self.gauges("guest_calls", "Running calls of policies, by purpose", "purpose", calls);
-        let waits: Counter = Counter::default();
-        waits.inc_by(shares.waited);
-        self.0.register("guest_waits", "Calls of policies that had to wait for a permit", waits);
-        let help = "Calls of policies that got no permit, or no more memory, by resource";
-        let refused = [("permit", shares.refused_calls), ("memory", shares.refused_memory)];
-        self.counters("guest_refusals", help, "resource", refused);
     }
 
     /// The watch on the API server, with the limit of `--max-staleness`.

@@ -14,24 +14,17 @@ mod process;
 
 use std::borrow::Cow;
 
-use plimsoll_core::{LoadError, Verbs};
-use wasmtime::{
-    Engine,
-    component::{Component, Linker},
-};
+use plimsoll_core::LoadError;
+use wasmtime::{Engine, component::Component};
 
 pub use self::{
     child::ChildConfig,
     process::{ProcessLimits, compile_module},
 };
 use crate::{
-    abi::Exports,
     code::CompiledCode,
     componentize::{self, ModuleKind},
-    contract::{self, Imports, RefusedError},
-    instance::LinkedModule,
-    store::StoreData,
-    wasi,
+    contract::RefusedError,
 };
 
 /// Where modules are parsed and compiled.
@@ -42,13 +35,6 @@ pub enum Compiler {
     InProcess,
     /// Each in a separate process.
     Child(ChildConfig),
-}
-
-/// A component whose imports and exports match the contract.
-pub(crate) struct CheckedComponent {
-    pub(crate) module: LinkedModule,
-    pub(crate) verbs: Verbs,
-    pub(crate) imports: Imports,
 }
 
 // === impl Compiler ===
@@ -84,29 +70,5 @@ fn component(engine: &Engine, module: &[u8], kind: ModuleKind) -> Result<Compone
         ModuleKind::CoreModule => Cow::Owned(componentize::componentize(module)?),
         ModuleKind::Component => Cow::Borrowed(module),
     };
-    Component::from_binary(engine, &component).map_err(|error| RefusedError::of_compiling(&component, &error))
-}
-
-/// Checks a component against the contract, and links it.
-///
-/// The compile process has run the same check within its limits before, so the gateway never walks more types than that
-/// process could.
-///
-/// # Errors
-/// The error names the import or export that does not match the contract.
-pub(crate) fn check(
-    component: &Component,
-    linker: &Linker<StoreData>,
-    kind: ModuleKind,
-) -> Result<CheckedComponent, RefusedError> {
-    let engine = component.engine();
-    // Imports first: a forbidden import is more informative than a missing export.
-    let was_core_module = kind == ModuleKind::CoreModule;
-    let imports = contract::imports_of(component, engine, was_core_module)?;
-    let verbs = contract::verbs_of(component, engine, was_core_module)?;
-    let exports = Exports::of(component)?;
-    let prepared =
-        if imports.wasi.is_empty() { linker.instantiate_pre(component) } else { wasi::link(linker, component) };
-    let instances = prepared.map_err(|error| RefusedError::Link(format!("{error:#}")))?;
-    Ok(CheckedComponent { module: LinkedModule { instances, exports }, verbs, imports })
+    Component::from_binary(engine, &component).map_err(|error| RefusedError::of_wasmtime(&error))
 }

@@ -1,14 +1,15 @@
-//! The names of the contract: which ones a module may import and must export.
+//! The contract: which names a module may import and must export, and their types.
 
 use plimsoll_core::{LoadError, Verb, Verbs, bounded, one_line};
-use wasmparser::{Parser, Payload};
 use wasmtime::{
     Engine, OutOfMemory,
-    component::{Component, types::ComponentItem},
+    component::{Component, Linker, types::ComponentItem},
 };
 
 use crate::{
-    abi::{ADAPTER, INTERFACES, PACKAGE, PROGRAM, SignatureError, VERSION, full_name, verb_interfaces},
+    abi::{ADAPTER, Exports, INTERFACES, PACKAGE, PROGRAM, SignatureError, VERSION, full_name, verb_interfaces},
+    instance::LinkedModule,
+    store::StoreData,
     wasi,
 };
 
@@ -53,8 +54,6 @@ pub(crate) enum RefusedError {
         core_export(Verb::Filter)
     )]
     NoVerb,
-    #[error("{}; and it imports {}, which a policy cannot", Self::NoVerb, first(.0))]
-    NoVerbAndImports(Vec<String>),
     #[error("it imports {}; a policy may import plimsoll:policy@{VERSION} ({}) and WASI 0.2, no other version", first(.0), imports())]
     Import(Vec<String>),
     #[error("it uses asynchronous functions of the component model; build it with synchronous ones: {0}")]
@@ -79,6 +78,13 @@ struct ContractName<'a> {
     version: &'a str,
 }
 
+/// A component whose imports and exports match the contract.
+pub(crate) struct CheckedComponent {
+    pub(crate) module: LinkedModule,
+    pub(crate) verbs: Verbs,
+    pub(crate) imports: Imports,
+}
+
 /// The names that a component imports, by their source.
 pub(crate) struct Imports {
     /// The functions of the contract, as `nodes.label`.
@@ -92,43 +98,54 @@ fn core_export(verb: Verb) -> String {
     format!("{}#{verb}", full_name(verb_interfaces(verb)[0]))
 }
 
-/// The interface of a verb that a core module's export belongs to; `None` if the name is not part of the contract.
-pub(crate) fn interface_of_core_export(name: &str) -> Result<Option<&'static str>, RefusedError> {
-    let Some(verb) = verb_of_core_export(name)? else { return Ok(None) };
-    let interface = name.split_once('#').and_then(|(interface, _)| ContractName::parse(interface));
-    let is_named = |known: &&&str| interface.is_some_and(|name| name.interface == **known);
-    Ok(verb_interfaces(verb).iter().find(is_named).copied())
+/// Checks a component against the contract, and links it.
+///
+/// The compile process has run the same check within its limits before, so the gateway never walks more types than that
+/// process could.
+///
+/// # Errors
+/// The error names the import or export that does not match the contract.
+pub(crate) fn check(
+    component: &Component,
+    linker: &Linker<StoreData>,
+    was_core_module: bool,
+) -> Result<CheckedComponent, RefusedError> {
+    let engine = component.engine();
+    // Imports first: a forbidden import is more informative than a missing export.
+    let imports = imports_of(component, engine, was_core_module)?;
+    let verbs = verbs_of(component, engine, was_core_module)?;
+    let exports = Exports::of(component)?;
+    let prepared =
+        if imports.wasi.is_empty() { linker.instantiate_pre(component) } else { wasi::link(linker, component) };
+    let instances = prepared.map_err(|error| RefusedError::Link(format!("{error:#}")))?;
+    Ok(CheckedComponent { module: LinkedModule { instances, exports }, verbs, imports })
 }
 
-/// The verb of a core module's export; `None` if the name is not part of the contract.
-pub(crate) fn verb_of_core_export(name: &str) -> Result<Option<Verb>, RefusedError> {
-    let Some((interface, _function)) = name.split_once('#') else { return Ok(None) };
-    verb_of(interface)
+/// The verb, and its interface, of a core module's export; `None` if the name is not part of the contract.
+pub(crate) fn verb_of_core_export(name: &str) -> Result<Option<(Verb, &'static str)>, RefusedError> {
+    name.split_once('#').map_or(Ok(None), |(interface, _function)| verb_of(interface))
 }
 
 /// The verbs that a component exports; none of a program.
 ///
 /// # Errors
 /// If it exports none, or a contract name that is no verb of this version.
-pub(crate) fn verbs_of(component: &Component, engine: &Engine, was_core_module: bool) -> Result<Verbs, RefusedError> {
+fn verbs_of(component: &Component, engine: &Engine, was_core_module: bool) -> Result<Verbs, RefusedError> {
     let ty = component.component_type();
     let (mut verbs, mut is_program) = (Vec::new(), false);
     for (name, _) in ty.exports(engine) {
         is_program |= was_core_module && name == PROGRAM;
         verbs.extend(verb_of(name)?);
     }
-    if verbs.is_empty() && !is_program { Err(RefusedError::NoVerb) } else { Ok(verbs.into_iter().collect()) }
+    let verbs: Verbs = verbs.into_iter().map(|(verb, _)| verb).collect();
+    if verbs.is_empty() && !is_program { Err(RefusedError::NoVerb) } else { Ok(verbs) }
 }
 
 /// Sorts the imports of a component.
 ///
 /// # Errors
 /// If it imports anything outside of the contract and WASI 0.2.
-pub(crate) fn imports_of(
-    component: &Component,
-    engine: &Engine,
-    was_core_module: bool,
-) -> Result<Imports, RefusedError> {
+fn imports_of(component: &Component, engine: &Engine, was_core_module: bool) -> Result<Imports, RefusedError> {
     let ty = component.component_type();
     let mut imports = Imports { functions: Vec::new(), wasi: Vec::new() };
     let mut foreign = Vec::new();
@@ -164,19 +181,14 @@ impl RefusedError {
         if is_shortage(error) { Self::Shortage(text) } else { Self::of_text(text) }
     }
 
-    /// The same; the module is needed to name what an asynchronous component imports.
-    pub(crate) fn of_compiling(module: &[u8], error: &wasmtime::Error) -> Self {
-        match Self::of_wasmtime(error) {
-            Self::Invalid(text) if text.contains(ASYNC) => {
-                let newer = newer_wasi(module);
-                if newer.is_empty() { Self::Async(text) } else { Self::Import(newer) }
-            }
-            other => other,
-        }
-    }
-
     pub(crate) fn of_text(text: String) -> Self {
-        if text.contains("unexpected end") { Self::Truncated(text) } else { Self::Invalid(text) }
+        if text.contains("unexpected end") {
+            Self::Truncated(text)
+        } else if text.contains(ASYNC) {
+            Self::Async(text)
+        } else {
+            Self::Invalid(text)
+        }
     }
 }
 
@@ -203,37 +215,20 @@ pub(crate) fn harmless(text: &str) -> String {
     one_line(bounded(text, MAX_TEXT_BYTES)).into_owned()
 }
 
-fn verb_of(name: &str) -> Result<Option<Verb>, RefusedError> {
+fn verb_of(name: &str) -> Result<Option<(Verb, &'static str)>, RefusedError> {
     let Some(parsed) = ContractName::parse(name) else { return Ok(None) };
     if parsed.version != VERSION {
         return Err(RefusedError::Version { name: name.to_owned() });
     }
-    let unknown = || RefusedError::UnknownVerb { name: name.to_owned() };
     // Types that a verb's interface uses may be exported as well.
     if parsed.interface == "types" {
         return Ok(None);
     }
-    let verb = Verb::ALL.into_iter().find(|verb| verb_interfaces(*verb).contains(&parsed.interface));
-    verb.map(Some).ok_or_else(unknown)
-}
-
-/// The imports of a component that are of a version of WASI which is not linked, as far as it can be read.
-fn newer_wasi(component: &[u8]) -> Vec<String> {
-    let mut names = Vec::new();
-    for payload in Parser::new(0).parse_all(component) {
-        match payload {
-            Ok(Payload::ComponentImportSection(imports)) => {
-                let imports = imports.into_iter().flatten().map(|import| import.name.name);
-                names.extend(
-                    imports.filter(|name| name.starts_with("wasi:") && !wasi::is_linked(name)).map(str::to_owned),
-                );
-            }
-            // Components inside of it import from it.
-            Err(_) | Ok(Payload::ModuleSection { .. } | Payload::ComponentSection { .. }) => break,
-            Ok(_) => {}
-        }
-    }
-    names
+    let found = Verb::ALL.into_iter().find_map(|verb| {
+        let interface = verb_interfaces(verb).iter().find(|interface| **interface == parsed.interface)?;
+        Some((verb, *interface))
+    });
+    found.map(Some).ok_or_else(|| RefusedError::UnknownVerb { name: name.to_owned() })
 }
 
 /// The first few names of a list whose length the module controls.
@@ -277,11 +272,10 @@ mod tests {
 
     #[test]
     fn a_verb_is_found_by_its_canonical_name() {
-        assert_eq!(verb_of_core_export("plimsoll:policy/rank@0.1.0#rank").unwrap(), Some(Verb::Rank));
-        assert_eq!(verb_of_core_export("plimsoll:policy/bind@0.1.0#bind").unwrap(), Some(Verb::Bind));
-        assert_eq!(verb_of_core_export("plimsoll:policy/binding@0.1.0#bind").unwrap(), Some(Verb::Bind));
-        assert_eq!(interface_of_core_export("plimsoll:policy/binding@0.1.0#bind").unwrap(), Some("binding"));
-        assert_eq!(interface_of_core_export("plimsoll:policy/bind@0.1.0#bind").unwrap(), Some("bind"));
+        for (interface, verb) in [("rank", Verb::Rank), ("bind", Verb::Bind), ("binding", Verb::Bind)] {
+            let name = format!("plimsoll:policy/{interface}@0.1.0#{verb}");
+            assert_eq!(verb_of_core_export(&name).unwrap(), Some((verb, interface)));
+        }
         assert_eq!(verb_of_core_export("memory").unwrap(), None);
         assert_eq!(verb_of_core_export("cabi_post_plimsoll:policy/rank@0.1.0#rank").unwrap(), None);
     }

@@ -1,6 +1,6 @@
 //! The engine for all policies: its limits, and the pooling allocator.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc};
 
 use tracing::info;
 use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, component::Linker};
@@ -10,7 +10,7 @@ use crate::{
     code::compile_config,
     compile::{ChildConfig, Compiler},
     limits::TABLE_ELEMENTS,
-    shares::Shares,
+    shares::Pool,
     spares::{MAX_USED, Spares},
     store::StoreData,
     ticker::{TICK, Ticker},
@@ -54,23 +54,12 @@ pub struct EngineConfig {
     pub guest_memory: usize,
     /// Maximum spares, at most `max_calls`; 0 creates every instance in its call.
     pub max_spares: u32,
-    /// Called when the compile of a large module begins and ends; by default it writes to the log.
+    /// Gets the name and the bytes of a large module as its compile begins; by default it writes to the log.
     pub reporter: CompileReporter,
 }
 
-/// A report about the compile of a large module.
-#[derive(Debug, Clone, Copy)]
-pub struct CompileReport<'a> {
-    /// The name that the module was loaded by.
-    pub name: &'a str,
-    /// Bytes of the module.
-    pub bytes: u64,
-    /// The time that it took; none as it begins. A module that was refused has a time, too.
-    pub took: Option<Duration>,
-}
-
-/// Takes reports.
-pub type CompileReporter = fn(CompileReport<'_>);
+/// Takes the name and the bytes of a module.
+pub type CompileReporter = fn(&str, u64);
 
 /// Why there is no engine.
 #[derive(Debug, thiserror::Error)]
@@ -104,7 +93,8 @@ pub(crate) struct Host {
     pub(crate) linker: Linker<StoreData>,
     pub(crate) ticker: Arc<Ticker>,
     pub(crate) spares: Spares,
-    pub(crate) shares: Arc<Shares>,
+    pub(crate) permits: Arc<Pool>,
+    pub(crate) memory: Arc<Pool>,
     pub(crate) max_memory: usize,
 }
 
@@ -131,7 +121,7 @@ impl EngineConfig {
             max_calls: 64,
             guest_memory: 1 << 30,
             max_spares: 64,
-            reporter: log,
+            reporter: |policy, bytes| info!(policy, bytes, "compiling a large module"),
         }
     }
 
@@ -150,21 +140,13 @@ impl Host {
         let mut linker = Linker::new(&engine);
         abi::add_to_linker(&mut linker).map_err(refused)?;
         let ticker = Arc::new(Ticker::start(engine.weak(), TICK)?);
-        let shares = Shares::new(config.max_calls, config.guest_memory);
-        let warm = Spares::start(config.spares(), Arc::clone(&ticker), &shares)?;
-        Ok(Self { engine, linker, ticker, spares: warm, shares, max_memory: config.max_memory })
+        let (permits, memory) = (Pool::new(config.max_calls as usize), Pool::new(config.guest_memory));
+        let spares = Spares::start(config.spares(), Arc::clone(&ticker), Arc::clone(&memory))?;
+        Ok(Self { engine, linker, ticker, spares, permits, memory, max_memory: config.max_memory })
     }
 
     pub(crate) fn engine(&self) -> &Engine {
         &self.engine
-    }
-}
-
-/// Writes reports to the log.
-fn log(CompileReport { name, bytes, took }: CompileReport<'_>) {
-    match took.map(|took| took.as_secs_f64()) {
-        None => info!(policy = name, bytes, "compiling a large module"),
-        Some(took) => info!(policy = name, bytes, took = format_args!("{took:.1} s"), "compiled a large module"),
     }
 }
 

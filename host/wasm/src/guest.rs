@@ -10,8 +10,7 @@ use wasmtime::component::{ComponentNamedList, Lift, TypedFunc};
 
 use crate::{
     abi::{self, Exports},
-    compile::CheckedComponent,
-    contract::Imports,
+    contract::{CheckedComponent, Imports},
     engine::Host,
     instance::{GuestCall, LinkedModule, busy, payer_of},
     stop::Stop,
@@ -69,7 +68,7 @@ impl GuestModule {
         ask_guest: impl FnOnce(&mut GuestCall) -> wasmtime::Result<R>,
     ) -> Result<R, Fault> {
         let Self { host, module, .. } = self;
-        let Some((_permit, is_late)) = host.shares.permit(payer_of(ask), ask.limits.deadline) else {
+        let Some((_permit, is_late)) = host.permits.permit(payer_of(ask), ask.limits.deadline) else {
             return Err(busy("too many calls are under way, and none ended before the request's time was over"));
         };
         let _running = host.ticker.running();
@@ -79,7 +78,7 @@ impl GuestModule {
         let spare = if may_be_spare { host.spares.take(module, settings, limits.memory) } else { None };
         let mut call = match spare {
             Some(spare) => spare.begin(module, ask, limits)?,
-            None => GuestCall::start(module, ask, limits, &host.shares)?,
+            None => GuestCall::start(module, ask, limits, &host.memory)?,
         };
         let result = ask_guest(&mut call).map_err(|error| call.fault(&error));
         host.spares.used(call.finish(), module, settings);

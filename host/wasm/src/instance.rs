@@ -11,8 +11,7 @@ use wasmtime::{
 use crate::{
     abi::Exports,
     fault::{Phase, classify},
-    shares::{Charge, Payer, Shares},
-    stop::Stop,
+    shares::{Charge, Payer, Pool},
     store::{CallLimits, StoreData, begin, new_store},
 };
 
@@ -36,17 +35,6 @@ pub(crate) struct WarmInstance {
     instance: Instance,
 }
 
-/// Why no warm instance was created.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NotWarmed {
-    /// No memory is free now.
-    Full,
-    /// Its start or reading its settings took too long, as may happen on a busy machine.
-    Late,
-    /// Its start or its `validate` reads, logs, fails or exceeds the limits.
-    NeedsItsCall,
-}
-
 /// A used instance; dropping it frees its memory.
 pub(crate) struct SpentInstance(Option<Store<StoreData>>);
 
@@ -61,9 +49,9 @@ impl GuestCall {
         module: &Arc<LinkedModule>,
         ask: &Ask,
         limits: CallLimits,
-        shares: &Arc<Shares>,
+        memory: &Arc<Pool>,
     ) -> Result<Self, Fault> {
-        let charge = Charge::new(shares, Some(payer_of(ask)));
+        let charge = Charge::new(memory, Some(payer_of(ask)));
         let mut store = new_store(module.instances.engine(), limits, charge);
         begin(&mut store, ask, limits);
         match module.instances.instantiate(&mut store) {
@@ -116,42 +104,20 @@ impl GuestCall {
     }
 }
 
-// === impl NotWarmed ===
-
-impl NotWarmed {
-    fn of(error: &wasmtime::Error) -> Self {
-        match error.downcast_ref() {
-            Some(Stop::Full { .. }) => Self::Full,
-            Some(Stop::Deadline(_)) => Self::Late,
-            _ => Self::NeedsItsCall,
-        }
-    }
-}
-
 // === impl WarmInstance ===
 
 impl WarmInstance {
-    /// Creates a warm instance, and asks it whether it accepts these settings if it has such a function.
-    ///
-    /// # Errors
-    /// If it refuses them, reads anything else, logs, takes too long, or no memory is free now.
-    pub(crate) fn start(module: &LinkedModule, settings: &Arc<str>, shares: &Arc<Shares>) -> Result<Self, NotWarmed> {
-        let mut store = new_store(module.instances.engine(), CallLimits::warm(), Charge::new(shares, None));
+    /// Creates a warm instance, and asks it whether it accepts these settings if it has such a function. `None` if it
+    /// fails, refuses them, reads anything else, logs, takes too long, or needs more memory than there is for it.
+    pub(crate) fn start(module: &LinkedModule, settings: &Arc<str>, memory: &Arc<Pool>) -> Option<Self> {
+        let mut store = new_store(module.instances.engine(), CallLimits::warm(), Charge::new(memory, None));
         store.data_mut().show_settings(Some(settings));
-        let started = module.instances.instantiate(&mut store).and_then(|instance| {
-            let answer = if module.exports.has(Verb::Validate) {
-                module.exports.validate(&mut store, &instance)?
-            } else {
-                Ok(())
-            };
-            Ok((instance, answer))
-        });
-        store.data_mut().show_settings(None);
-        match started {
-            Ok((instance, Ok(()))) if store.data().limiter.denied().is_none() => Ok(Self { store, instance }),
-            Ok(_) => Err(NotWarmed::NeedsItsCall),
-            Err(error) => Err(NotWarmed::of(&error)),
+        let instance = module.instances.instantiate(&mut store).ok()?;
+        if module.exports.has(Verb::Validate) {
+            module.exports.validate(&mut store, &instance).ok()?.ok()?;
         }
+        store.data_mut().show_settings(None);
+        store.data().limiter.denied().is_none().then_some(Self { store, instance })
     }
 
     /// Whether its start would have behaved the same within this memory limit.
@@ -211,25 +177,4 @@ pub(crate) fn payer_of(ask: &Ask) -> Payer {
 /// The fault for a lack of capacity, which is not the policy's fault.
 pub(crate) fn busy(why: &str) -> Fault {
     Fault::new(FaultKind::Busy, why)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-
-    #[test]
-    fn a_slow_start_may_be_tried_again_and_other_faults_may_not() {
-        let cases = [
-            (Stop::Deadline(Duration::ZERO), NotWarmed::Late),
-            (Stop::Unasked, NotWarmed::NeedsItsCall),
-            (Stop::Exit(1), NotWarmed::NeedsItsCall),
-        ];
-        for (stop, expected) in cases {
-            let text = stop.to_string();
-            assert_eq!(NotWarmed::of(&wasmtime::Error::new(stop)), expected, "{text}");
-        }
-        assert_eq!(NotWarmed::of(&wasmtime::Error::msg("a trap")), NotWarmed::NeedsItsCall);
-    }
 }

@@ -12,7 +12,6 @@
 //! [`View`]: plimsoll_core::View
 
 mod abi;
-mod cache;
 mod code;
 mod compile;
 mod componentize;
@@ -35,7 +34,7 @@ mod wasi;
 
 pub use compile::{ChildConfig, Compiler, ProcessLimits, compile_module};
 pub use contract::CONTRACT;
-pub use engine::{CompileReport, CompileReporter, ENGINE, EngineConfig, EngineError};
+pub use engine::{CompileReporter, ENGINE, EngineConfig, EngineError};
 pub use loader::{Inspection, WasmLoader};
 pub use plimsoll_system::digest::digest;
 pub use shares::SharesInUse;

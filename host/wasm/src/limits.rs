@@ -23,7 +23,6 @@ const ELEMENT: usize = size_of::<usize>();
 ///
 /// A guest beyond its own limit gets an error from `memory.grow` and continues. If the memory of all guests is used up,
 /// the call ends: its answer would depend on other guests.
-#[derive(Debug)]
 pub(crate) struct MemoryLimiter {
     memory: usize,
     memory_left: usize,
@@ -55,7 +54,7 @@ impl MemoryLimiter {
     pub(crate) fn take_charge(&mut self) -> Charge {
         self.memory_left = 0;
         self.elements_left = 0;
-        self.charge.take()
+        self.charge.take_all()
     }
 
     /// Whether it holds a large part of the memory of all guests.
@@ -160,11 +159,11 @@ impl ResourceLimiter for MemoryLimiter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shares::Shares;
+    use crate::shares::Pool;
 
     /// A limiter without other guests.
     fn limiter(memory: usize) -> MemoryLimiter {
-        MemoryLimiter::new(memory, Charge::new(&Shares::new(1, 1 << 40), None))
+        MemoryLimiter::new(memory, Charge::new(&Pool::new(1 << 42), None))
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::{
     collections::HashMap,
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
+    path::PathBuf,
     sync::{Arc, Weak},
     time::{Duration, Instant},
 };
@@ -13,10 +14,11 @@ use plimsoll_core::{LoadError, Loader, Module, Policy, Verbs};
 use plimsoll_system::digest::text_of;
 
 use crate::{
-    cache::ModuleCache,
-    compile::{CheckedComponent, Compiler, check},
+    code::ModuleCache,
+    compile::Compiler,
     componentize::{self, ModuleKind},
-    engine::{CompileReport, CompileReporter, EngineConfig, EngineError, Host},
+    contract::{CheckedComponent, check},
+    engine::{CompileReporter, EngineConfig, EngineError, Host},
     guest::GuestModule,
     program,
     shares::SharesInUse,
@@ -76,7 +78,7 @@ impl WasmLoader {
     pub fn new(config: EngineConfig) -> Result<Self, EngineError> {
         Ok(Self(Arc::new(Inner {
             host: Arc::new(Host::new(&config)?),
-            cache: config.cache.map(|directory| ModuleCache::open(&directory, config.cache_size)).transpose()?,
+            cache: config.cache.map(|path| open_cache(path, config.cache_size)).transpose()?,
             compiler: config.compiler,
             reporter: config.reporter,
             loaded: Mutex::default(),
@@ -91,7 +93,7 @@ impl WasmLoader {
 
     /// Permits and memory in use by all guests.
     pub fn shares(&self) -> SharesInUse {
-        self.0.host.shares.in_use()
+        SharesInUse::of(&self.0.host.permits, &self.0.host.memory)
     }
 
     /// Loads a module and describes it.
@@ -134,6 +136,10 @@ impl fmt::Debug for WasmLoader {
     }
 }
 
+fn open_cache(path: PathBuf, max_bytes: u64) -> Result<ModuleCache, EngineError> {
+    ModuleCache::open(&path, max_bytes).map_err(|reason| EngineError::Cache { path, reason })
+}
+
 // === impl Inner ===
 
 impl Inner {
@@ -149,9 +155,10 @@ impl Inner {
 
     fn load_new(&self, name: &str, module: &Module) -> Result<Loaded, LoadError> {
         let kind = componentize::kind(module.bytes())?;
+        let was_core_module = kind == ModuleKind::CoreModule;
         let (engine, linker) = (self.host.engine(), &self.host.linker);
         if let Some(component) = self.cache.as_ref().and_then(|cache| cache.get(module.digest(), engine)) {
-            return Ok((self.add(module, check(&component, linker, kind)?), true));
+            return Ok((self.add(module, check(&component, linker, was_core_module)?), true));
         }
         let _permit = self.compiling.lock();
         // Several policies may name one module: the first one compiles it while the others wait for the permit.
@@ -159,17 +166,11 @@ impl Inner {
             return Ok((guest, true));
         }
         let bytes = module.bytes().len() as u64;
-        let report = |took| {
-            if bytes > LARGE_BYTES {
-                (self.reporter)(CompileReport { name, bytes, took });
-            }
-        };
-        report(None);
-        let started = Instant::now();
-        let compiled = self.compiler.compile(module.bytes(), kind, engine);
-        report(Some(started.elapsed()));
-        let (component, code) = compiled?;
-        let checked = check(&component, linker, kind)?;
+        if bytes > LARGE_BYTES {
+            (self.reporter)(name, bytes);
+        }
+        let (component, code) = self.compiler.compile(module.bytes(), kind, engine)?;
+        let checked = check(&component, linker, was_core_module)?;
         if let Some(cache) = &self.cache {
             cache.put(module.digest(), &code);
         }

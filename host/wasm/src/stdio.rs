@@ -130,11 +130,11 @@ mod tests {
     use plimsoll_core::{Cluster, Node, Pod};
 
     use super::*;
-    use crate::shares::{Charge, Shares};
+    use crate::shares::{Charge, Pool};
 
     #[test]
     fn a_write_that_is_refused_takes_no_memory() {
-        let mut limiter = MemoryLimiter::new(64 << 10, Charge::new(&Shares::new(1, 1 << 40), None));
+        let mut limiter = MemoryLimiter::new(64 << 10, Charge::new(&Pool::new(1 << 42), None));
         let mut stdio = ProgramStdio::of(&View::empty("null".into()), "filter");
         for length in [1 << 19, 1 << 29] {
             assert!(stdio.take_output(length, &mut limiter).is_err());

@@ -6,7 +6,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst},
     },
-    thread::{self, JoinHandle},
+    thread::{self, Thread},
     time::Duration,
 };
 
@@ -18,10 +18,10 @@ pub(crate) const TICK: Duration = Duration::from_millis(1);
 /// Ticks without a call before the thread parks: waking it costs more than a few ticks.
 const IDLE_TICKS: u32 = 5;
 
-/// Owns the thread; dropping it stops and joins the thread.
+/// Owns the thread; dropping it stops the thread.
 pub(crate) struct Ticker {
     shared: Arc<TickerState>,
-    thread: Option<JoinHandle<()>>,
+    thread: Thread,
 }
 
 /// Guards a running call; the ticker runs as long as there is one.
@@ -42,33 +42,23 @@ impl Ticker {
         let theirs = Arc::clone(&shared);
         let run = move || run(&theirs, &engine, tick);
         let thread = thread::Builder::new().name("plimsoll-ticker".to_owned()).spawn(run)?;
-        Ok(Self { shared, thread: Some(thread) })
+        Ok(Self { shared, thread: thread.thread().clone() })
     }
 
     /// Keeps the ticker running until the guard is dropped.
     pub(crate) fn running(&self) -> RunningGuard<'_> {
         self.shared.running.fetch_add(1, SeqCst);
         if self.shared.asleep.load(SeqCst) {
-            self.wake();
+            self.thread.unpark();
         }
         RunningGuard(&self.shared)
-    }
-
-    fn wake(&self) {
-        if let Some(thread) = &self.thread {
-            thread.thread().unpark();
-        }
     }
 }
 
 impl Drop for Ticker {
     fn drop(&mut self) {
         self.shared.stop.store(true, SeqCst);
-        self.wake();
-        if let Some(thread) = self.thread.take() {
-            // A panic has ended the thread already.
-            let _ = thread.join();
-        }
+        self.thread.unpark();
     }
 }
 

@@ -38,7 +38,7 @@ macro_rules! for_each_hostile {
             adapter_import: wat, Filter, Refused("it imports plimsoll:adapter/host@0.1.0; a policy may import");
             answer_out_of_bounds: wat, Filter, Fault(Output, "pointer");
             asynchronous: wat, Score, Refused("it uses asynchronous functions of the component model");
-            asynchronous_wasi: wat, Score, Refused("it imports wasi:cli/stdout@0.3.0; a policy may import");
+            asynchronous_wasi: wat, Score, Refused("it uses asynchronous functions of the component model");
             bind_endless: wat, Bind, Fault(Timeout, "is over");
             bind_flood: wat, Bind, Fault(Output, "65 annotations; at most 64 are allowed");
             bind_huge: wat, Bind, Fault(Output, "it handed over more than 1024 KiB at once");

@@ -10,12 +10,12 @@ use std::{
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use wasmtime::{Engine, component::Linker};
 
-use super::{check, child, component};
+use super::{child, component};
 use crate::{
     abi,
     code::{CompiledCode, compile_config},
-    componentize,
-    contract::{RefusedError, harmless},
+    componentize::{self, ModuleKind},
+    contract::{RefusedError, check, harmless},
 };
 
 /// Maximum bytes of a module that are read; the directory has a lower limit.
@@ -107,7 +107,7 @@ fn compile(module: &[u8]) -> Result<CompiledCode, RefusedError> {
     let component = component(&engine, module, kind)?;
     let mut linker = Linker::new(&engine);
     abi::add_to_linker(&mut linker).map_err(|error| RefusedError::of_wasmtime(&error))?;
-    check(&component, &linker, kind)?;
+    check(&component, &linker, kind == ModuleKind::CoreModule)?;
     CompiledCode::of(&component)
 }
 

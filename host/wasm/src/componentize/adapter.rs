@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use super::embed::embed;
+use super::embed;
 use crate::contract::RefusedError;
 
 /// In the name of every interface that only the adapter imports or exports.

@@ -4,7 +4,7 @@ use std::{
     fs::{self, Permissions},
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
-    sync::{Mutex, OnceLock},
+    sync::OnceLock,
     time::Duration,
 };
 
@@ -15,7 +15,7 @@ use plimsoll_guests::{
     hostile, world, zone,
 };
 use plimsoll_harness::{binary, tempdir, wait_until};
-use plimsoll_wasm::{ChildConfig, CompileReport, EngineConfig, WasmLoader, module_of};
+use plimsoll_wasm::{ChildConfig, EngineConfig, WasmLoader, module_of};
 
 fn loader_of(child: ChildConfig) -> WasmLoader {
     WasmLoader::new(EngineConfig { max_calls: 2, ..EngineConfig::new(child) }).unwrap()
@@ -47,33 +47,6 @@ fn a_module_is_compiled_elsewhere_and_runs_here() {
     let verdicts = inspection.policy.filter(&ask, &[0, 1]).unwrap();
     assert_eq!(verdicts.len(), 2);
     assert_ne!(verdicts[0], verdicts[1]);
-}
-
-static REPORTS: Mutex<Vec<(String, u64, bool)>> = Mutex::new(Vec::new());
-
-/// The module with a custom section that brings it to this size at least.
-fn padded(bytes: u32) -> Vec<u8> {
-    // The size of the section in LEB128, with all five bytes.
-    let size = [0, 7, 14, 21, 28].map(|shift| (bytes >> shift) as u8 & 0x7f | if shift < 28 { 0x80 } else { 0 });
-    [zone(), [&[0][..], &size, &[1, b'p']].concat(), vec![0; bytes as usize - 2]].concat()
-}
-
-#[test]
-fn a_large_module_is_reported_as_it_begins_and_ends_to_compile_and_no_other_is() {
-    let report = |report: CompileReport<'_>| {
-        REPORTS.lock().unwrap().push((report.name.to_owned(), report.bytes, report.took.is_some()));
-    };
-    let config = EngineConfig { max_calls: 2, reporter: report, ..EngineConfig::new(ChildConfig::of(binary())) };
-    let loader = WasmLoader::new(config).unwrap();
-    let large = padded(2 << 20);
-    let kept = loader.load("large", &module_of(&large)).unwrap();
-    drop(loader.load("again", &module_of(&large)).unwrap());
-    drop(loader.load("small", &module_of(&padded(1 << 10))).unwrap());
-    let broken = [&large[..], b"no section"].concat();
-    assert!(loader.load("broken", &module_of(&broken)).is_err());
-    let both = |name: &str, module: &[u8]| [false, true].map(|ended| (name.to_owned(), module.len() as u64, ended));
-    assert_eq!(*REPORTS.lock().unwrap(), [both("large", &large), both("broken", &broken)].concat());
-    drop(kept);
 }
 
 #[test]

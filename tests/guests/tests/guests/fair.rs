@@ -231,5 +231,4 @@ fn a_call_that_waits_has_its_own_time_after_that() {
         ask_all(&gateway, "/fine/filter", 1, 1);
     });
     was_left_alone(&gateway, "fine/good");
-    assert!(metric(&gateway, "plimsoll_guest_waits_total", &[]) >= 1);
 }
