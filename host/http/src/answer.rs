@@ -1,22 +1,24 @@
 //! One request from body to reply, without a server around it.
 
 use std::{
-    borrow::Borrow,
-    sync::{Arc, atomic::AtomicUsize},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Instant,
 };
 
+use axum::http::StatusCode;
 use bytes::Bytes;
-use plimsoll_core::{BindOutcome, BindQuery, Cluster, DecideError, Gateway, Pod, PodId, PostReplyWork, Query};
+use plimsoll_core::{
+    BindOutcome, BindQuery, Cluster, DecideError, Gateway, Pod, PodId, PostReplyWork, Query, ScoreScale, TieBreak,
+};
 
 use crate::{
     decode::{self, WireNodes},
     encode,
     error::WireError,
-    memory::MemoryReservation,
-    reply::ExtenderReply,
     request_cache::RequestCache,
-    verb::ExtenderVerb,
 };
 
 /// Bytes per name or node until the reply is sent: its range and slot, the lists of kept and rejected nodes, and its
@@ -31,13 +33,36 @@ const OBJECT_BYTES_PER_COMMA: usize = 128;
 /// Maximum bytes of a pod. etcd stores at most 1.5 MiB, which can be a few times as much in JSON.
 const MAX_POD: usize = 8 << 20;
 
-/// The handling of a bind.
+/// A verb of the extender protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ExtenderVerb {
+    Filter,
+    /// The scale is part of the URL, so that it changes together with the scheduler's configuration.
+    Prioritize(ScoreScale),
+    Preempt,
+    Bind,
+}
+
+/// The handling of a request.
 #[derive(Debug)]
 pub(crate) enum Handling {
     /// It is answered.
     Reply(ExtenderReply),
-    /// The replica at this base URL answers it.
-    Forward(Arc<str>),
+    /// The replica at this base URL answers the bind.
+    Forward(Arc<str>, BindQuery<'static>),
+}
+
+/// A reply, and the work to do after it was sent.
+#[derive(Debug)]
+pub(crate) struct ExtenderReply {
+    pub(crate) status: StatusCode,
+    /// Never empty.
+    pub(crate) body: Bytes,
+    /// Nodes or candidates that the request asked about, as far as it could be read.
+    pub(crate) nodes: usize,
+    /// Why there is no decision.
+    pub(crate) error: Option<WireError>,
+    pub(crate) after: PostReplyWork,
 }
 
 /// The state that requests are answered from.
@@ -55,20 +80,94 @@ pub(crate) struct RequestOrigin {
     pub(crate) may_bind: bool,
 }
 
-/// Answers the body of a POST to `path` as a server without peers does. The cache is that of the server's earlier requests.
-pub fn answer(gateway: &Gateway, cache: &RequestCache, path: &str, body: &Bytes, received: Instant) -> ExtenderReply {
-    let mut unlimited = MemoryReservation::of(&Arc::new(AtomicUsize::new(usize::MAX)));
-    let origin = RequestOrigin { received, may_bind: true };
-    match ExtenderVerb::from_path(path) {
-        Some((group, verb)) => verb.answer(Backend { gateway, cache }, group, body, origin, &mut unlimited),
-        None => ExtenderReply::plain_error(WireError::unknown_path()),
+/// The memory that one request has reserved of the budget for bodies and the data decoded from them; released on drop.
+///
+/// Memory is reserved before it is allocated: too many large requests are refused instead of exhausting the process.
+#[derive(Debug)]
+pub(crate) struct MemoryReservation {
+    /// The bytes that all requests together may still reserve.
+    free: Arc<AtomicUsize>,
+    bytes: usize,
+}
+
+/// The last segment of the URL at which scores are on this scale: `prioritizeVerb` of kube-scheduler's configuration.
+pub const fn prioritize_verb(scale: ScoreScale) -> &'static str {
+    match scale {
+        ScoreScale::Coarse => "prioritize",
+        ScoreScale::Fine => "prioritize-fine",
+        ScoreScale::FineWith(TieBreak::Name) => "prioritize-fine-by-name",
+        ScoreScale::FineWith(TieBreak::Spread) => "prioritize-fine-spread",
+    }
+}
+
+// === impl ExtenderReply ===
+
+impl ExtenderReply {
+    fn decided(body: impl Into<Bytes>, nodes: usize, after: PostReplyWork) -> Self {
+        Self { status: StatusCode::OK, body: body.into(), nodes, error: None, after }
+    }
+
+    /// The reply to a call of a verb, or to anything else, that has no decision.
+    pub(crate) fn failed(verb: Option<ExtenderVerb>, error: WireError) -> Self {
+        // kube-scheduler throws away the body of any other status: a reason must come with 200.
+        let (status, body) = match verb {
+            Some(ExtenderVerb::Filter) => (StatusCode::OK, encode::filter_error(&error.outside)),
+            Some(ExtenderVerb::Bind) => (StatusCode::OK, encode::error(&error.outside)),
+            _ => (error.status, encode::error(&error.outside)),
+        };
+        Self { status, error: Some(error), ..Self::decided(body, 0, PostReplyWork::default()) }
+    }
+
+    /// The reply of another replica to a bind.
+    pub(crate) fn of_peer(body: Bytes) -> Result<Self, WireError> {
+        // That replica has logged its error, with the pod.
+        let of_peer = |text| WireError { is_routine: true, ..WireError::internal(text) };
+        let error = decode::binding_result(&body)?.map(of_peer);
+        Ok(Self { error, ..Self::decided(body, 1, PostReplyWork::default()) })
     }
 }
 
 // === impl ExtenderVerb ===
 
 impl ExtenderVerb {
-    /// Reads the body, decides and writes the reply. Nothing is forwarded.
+    const ALL: [Self; 7] = [
+        Self::Filter,
+        Self::Prioritize(ScoreScale::Coarse),
+        Self::Preempt,
+        Self::Bind,
+        Self::Prioritize(ScoreScale::Fine),
+        Self::Prioritize(ScoreScale::FineWith(TieBreak::Name)),
+        Self::Prioritize(ScoreScale::FineWith(TieBreak::Spread)),
+    ];
+
+    /// The group (empty for the root) and the verb of a URL's path; extra slashes are ignored.
+    pub(crate) fn from_path(path: &str) -> Option<(&str, Self)> {
+        let mut segments = path.split('/').filter(|segment| !segment.is_empty());
+        let (first, second) = (segments.next()?, segments.next());
+        let (group, name) = second.map_or(("", first), |second| (first, second));
+        let verb = Self::ALL.into_iter().find(|verb| verb.segment() == name)?;
+        segments.next().is_none().then_some((group, verb))
+    }
+
+    /// The last segment of the URL.
+    pub(crate) const fn segment(self) -> &'static str {
+        match self {
+            Self::Prioritize(scale) => prioritize_verb(scale),
+            _ => self.as_str(),
+        }
+    }
+
+    /// The name in logs and metrics.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Filter => "filter",
+            Self::Prioritize(_) => "prioritize",
+            Self::Preempt => "preempt",
+            Self::Bind => "bind",
+        }
+    }
+
+    /// Reads the body, decides and writes the reply.
     pub(crate) fn answer(
         self,
         backend: Backend<'_>,
@@ -76,20 +175,13 @@ impl ExtenderVerb {
         body: &Bytes,
         origin: RequestOrigin,
         memory: &mut MemoryReservation,
-    ) -> ExtenderReply {
+    ) -> Result<Handling, WireError> {
         let gateway = backend.gateway;
-        let reply = match self {
+        match self {
             Self::Filter => {
+                let decide = |query: &Query<'_>| gateway.filter(group, query);
                 let cluster = gateway.cluster_for_filter(group, origin.may_bind);
-                on_nodes(
-                    backend,
-                    cluster.as_ref(),
-                    body,
-                    origin,
-                    memory,
-                    |query| gateway.filter(group, query),
-                    encode::filter,
-                )
+                on_nodes(backend, cluster.as_ref(), body, origin, memory, decide, encode::filter)
             }
             Self::Prioritize(scale) => {
                 let decide = |query: &Query<'_>| gateway.prioritize(scale, group, query);
@@ -97,12 +189,34 @@ impl ExtenderVerb {
                 on_nodes(backend, cluster.as_ref(), body, origin, memory, decide, encode::prioritize)
             }
             Self::Preempt => preempt(gateway, group, body, origin, memory),
-            Self::Bind => match answer_bind(gateway, group, decode::binding_args(body, origin.received)) {
-                Handling::Reply(reply) => Ok(reply),
-                Handling::Forward(peer) => Err(WireError::not_forwarded(&peer, "there is no way to it")),
-            },
-        };
-        reply.unwrap_or_else(|error| self.error(error))
+            Self::Bind => bind(gateway, group, body, origin.received),
+        }
+    }
+}
+
+// === impl MemoryReservation ===
+
+impl MemoryReservation {
+    /// An empty reservation of a budget.
+    pub(crate) fn of(free: &Arc<AtomicUsize>) -> Self {
+        Self { free: Arc::clone(free), bytes: 0 }
+    }
+
+    /// Reserves more bytes.
+    ///
+    /// # Errors
+    /// If all requests together would then hold too much; nothing is reserved in that case.
+    pub(crate) fn grow(&mut self, bytes: usize) -> Result<(), WireError> {
+        let take = |free: usize| free.checked_sub(bytes);
+        self.free.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).map_err(|_| WireError::overloaded())?;
+        self.bytes += bytes;
+        Ok(())
+    }
+}
+
+impl Drop for MemoryReservation {
+    fn drop(&mut self) {
+        self.free.fetch_add(self.bytes, Ordering::Relaxed);
     }
 }
 
@@ -129,7 +243,7 @@ fn on_nodes<T>(
     memory: &mut MemoryReservation,
     decide: impl FnOnce(&Query<'_>) -> Result<(T, PostReplyWork), DecideError>,
     encode: impl FnOnce(&WireNodes, &T) -> Vec<u8>,
-) -> Result<ExtenderReply, WireError> {
+) -> Result<Handling, WireError> {
     let known = || cache.known_nodes(gateway.known_nodes());
     let args = decode::extender_args(body, &cache.names(cluster.map(Arc::as_ref)), &known)?;
     // A node with unchanged bytes is not parsed again.
@@ -139,7 +253,7 @@ fn on_nodes<T>(
     let nodes = args.nodes.as_query(cluster);
     let query = Query { pod: pod(&args.pod)?, nodes, received, may_bind };
     let (outcome, after) = decide(&query).map_err(|error| about(&query.pod, error))?;
-    Ok(ExtenderReply::decided(encode(&args.nodes, &outcome), args.nodes.len(), after))
+    Ok(Handling::Reply(ExtenderReply::decided(encode(&args.nodes, &outcome), args.nodes.len(), after)))
 }
 
 fn preempt(
@@ -148,7 +262,7 @@ fn preempt(
     body: &Bytes,
     RequestOrigin { received, .. }: RequestOrigin,
     memory: &mut MemoryReservation,
-) -> Result<ExtenderReply, WireError> {
+) -> Result<Handling, WireError> {
     // Pods, UIDs and candidates are no more than commas; the reply repeats names and UIDs.
     memory.grow(parse_bytes(body) + body.len())?;
     let args = decode::preempt_args(body)?;
@@ -161,29 +275,20 @@ fn preempt(
         tracing::debug!(pod, node, reason = &**reason, "a candidate for preemption was dropped");
     }
     let body = encode::preempt(&args.candidates, &outcome);
-    Ok(ExtenderReply::decided(body, args.candidates.len(), after))
+    Ok(Handling::Reply(ExtenderReply::decided(body, args.candidates.len(), after)))
 }
 
 fn about(pod: &Pod, error: DecideError) -> WireError {
     WireError::from(error).about(PodId::of(pod))
 }
 
-/// Binds, or replies why the request cannot be read.
-pub(crate) fn answer_bind<'q>(
-    gateway: &Gateway,
-    group: &str,
-    query: Result<impl Borrow<BindQuery<'q>>, WireError>,
-) -> Handling {
-    let handled = query.and_then(|query| bind(gateway, group, query.borrow()));
-    handled.unwrap_or_else(|error| Handling::Reply(ExtenderVerb::Bind.error(error)))
-}
-
-fn bind(gateway: &Gateway, group: &str, query: &BindQuery<'_>) -> Result<Handling, WireError> {
-    let bound = gateway.bind(group, query);
-    Ok(match bound.map_err(|error| WireError::from(error).about(Some(PodId::of_bind(query))))? {
+fn bind(gateway: &Gateway, group: &str, body: &Bytes, received: Instant) -> Result<Handling, WireError> {
+    let query = decode::binding_args(body, received)?;
+    let bound = gateway.bind(group, &query);
+    Ok(match bound.map_err(|error| WireError::from(error).about(Some(PodId::of_bind(&query))))? {
         (BindOutcome::Bound | BindOutcome::AlreadyBound, after) => {
-            Handling::Reply(ExtenderReply::decided(encode::bound(), 1, after))
+            Handling::Reply(ExtenderReply::decided(encode::error(""), 1, after))
         }
-        (BindOutcome::Forward(peer), _) => Handling::Forward(peer),
+        (BindOutcome::Forward(peer), _) => Handling::Forward(peer, query.into_owned()),
     })
 }

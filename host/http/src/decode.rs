@@ -1,24 +1,21 @@
 //! Reads requests: the wrapper is typed, the objects inside stay slices of the body.
 //!
-//! Keys of the wrapper match in any ASCII case, the last of several wins, null is absent and unknown keys are skipped,
-//! as in Go's `encoding/json`. The body is scanned once; nesting costs no stack, since other values are skipped or
-//! split off as raw text.
+//! The body is scanned once; nesting costs no stack, since other values are skipped or split off as raw text.
 //!
 //! `fast_path` reads filter and prioritize requests: it compares names and whole nodes with the ones it predicts. It
 //! leaves unusual requests to serde, and only serde reports errors.
 
 mod args;
 mod fast_path;
-mod fold;
 mod nodes;
 
-use std::time::Instant;
+use std::{borrow::Cow, time::Instant};
 
 use bytes::Bytes;
 use plimsoll_core::{BindQuery, CandidateQuery, Names, Victims};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use self::fold::{Fields, Object};
 pub(crate) use self::{
     args::{ExtenderArgs, JsonString},
     nodes::WireNodes,
@@ -51,23 +48,31 @@ pub(crate) fn extender_args(
 fn by_serde(body: &Bytes, known: &Names) -> Result<ExtenderArgs, WireError> {
     let wire: args::RawExtenderArgs<'_> = parse("the request", body, "ExtenderArgs")?;
     let nodes = match (wire.nodes, wire.names) {
-        (Some(items), _) => WireNodes::objects(body, items.into_iter().map(|item| slice(body, item)).collect()),
-        (None, names) => WireNodes::written(&names.unwrap_or_default(), known),
+        (Some(list), _) => WireNodes::objects(body, list.items.0.into_iter().map(|item| slice(body, item)).collect()),
+        (None, names) => WireNodes::written(&names.unwrap_or_default().0, known),
     };
     Ok(ExtenderArgs { pod: pod(body, "ExtenderArgs", wire.pod)?, nodes })
 }
 
 /// Reads an `ExtenderPreemptionArgs`.
-pub(crate) fn preempt_args(body: &Bytes) -> Result<PreemptArgs<'_>, WireError> {
+pub(crate) fn preempt_args<'a>(body: &'a Bytes) -> Result<PreemptArgs<'a>, WireError> {
     let wire: args::RawPreemptArgs<'_> = parse("the request", body, "ExtenderPreemptionArgs")?;
-    let candidates = match (wire.victims, wire.meta_victims) {
-        (Some(full), _) => {
-            let pods = |pods: Vec<&RawValue>| Victims::Pods(pods.into_iter().map(|pod| slice(body, pod)).collect());
-            full.into_queries(pods)
-        }
-        (None, Some(meta)) => meta.into_queries(Victims::Uids),
-        (None, None) => Vec::new(),
+    let (candidates, has_pods) = match (wire.victims, wire.meta_victims) {
+        (Some(full), _) => (full.0, true),
+        (None, meta) => (meta.map(|meta| meta.0).unwrap_or_default(), false),
     };
+    let candidate = |(node, list): (Cow<'a, str>, args::VictimList<'a>)| {
+        let pods = list.pods.0.into_iter();
+        let victims = if has_pods {
+            Victims::Pods(pods.map(|pod| slice(body, pod)).collect())
+        } else {
+            let uid = |pod: &'a RawValue| serde_json::from_str(pod.get()).map(|pod: args::MetaPod<'a>| pod.uid);
+            Victims::Uids(pods.map(uid).collect::<Result<_, _>>()?)
+        };
+        Ok(CandidateQuery { node, victims, pdb_violations: list.pdb_violations })
+    };
+    let candidates = candidates.into_iter().map(candidate).collect::<Result<_, serde_json::Error>>();
+    let candidates = candidates.map_err(|error| malformed("the request", "ExtenderPreemptionArgs", &error))?;
     Ok(PreemptArgs { pod: pod(body, "ExtenderPreemptionArgs", wire.pod)?, candidates })
 }
 
@@ -95,14 +100,16 @@ pub(crate) fn binding_result(body: &Bytes) -> Result<Option<String>, WireError> 
 }
 
 /// The `subject` is that of the error's text.
-fn parse<'a, T: Fields<'a>>(subject: &str, body: &'a Bytes, what: &str) -> Result<T, WireError> {
+fn parse<'a, T: Deserialize<'a>>(subject: &str, body: &'a Bytes, what: &str) -> Result<T, WireError> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Err(WireError::malformed(format!("{subject} is empty; expected an {what}")));
     }
-    serde_json::from_slice::<Object<T>>(body).map(|object| object.0).map_err(|error| {
-        let text = format!("{subject} is no {what}: {error}");
-        if fold::is_too_long(&text) { WireError::beyond(text) } else { WireError::malformed(text) }
-    })
+    serde_json::from_slice(body).map_err(|error| malformed(subject, what, &error))
+}
+
+fn malformed(subject: &str, what: &str, error: &serde_json::Error) -> WireError {
+    let text = format!("{subject} is no {what}: {error}");
+    if text.contains(args::TOO_LONG) { WireError::beyond(text) } else { WireError::malformed(text) }
 }
 
 fn pod(body: &Bytes, what: &str, pod: Option<&RawValue>) -> Result<Bytes, WireError> {

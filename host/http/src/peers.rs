@@ -1,9 +1,9 @@
-//! The HTTP client for calls to other replicas.
+//! Forwards a bind to the replica that leads.
 
 #[cfg(test)]
 mod tests;
 
-use std::{io, sync::Arc, time::Duration};
+use std::{io, pin::Pin, sync::Arc, time::Duration};
 
 use axum::http::{Request, StatusCode, Uri, header};
 use bytes::Bytes;
@@ -12,16 +12,41 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use plimsoll_core::RequestId;
 use plimsoll_system::error_chain;
-use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    net::TcpStream,
-    time::timeout,
-};
+use tokio::{net::TcpStream, time::timeout};
 
-use crate::{
-    Tls,
-    forward::{FORWARDED, Forward, ForwardError, Forwarding, MAX_FORWARDED_REPLY, REQUEST_ID},
-};
+use crate::{Tls, tls::Duplex};
+
+/// Marks a request that another replica has forwarded; it is not forwarded again.
+pub const FORWARDED: &str = "plimsoll-forwarded";
+
+/// The header by which a client, or a replica that forwards, names its request.
+pub(crate) const REQUEST_ID: &str = "x-request-id";
+
+/// Maximum bytes of a replica's reply: an `ExtenderBindingResult` holds one short text.
+pub const MAX_FORWARDED_REPLY: usize = 64 << 10;
+
+/// A request to another replica, and the body of its reply.
+pub type Forwarding<'f> = Pin<Box<dyn Future<Output = Result<Bytes, ForwardError>> + Send + 'f>>;
+
+/// Why another replica gave no reply to a bind.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ForwardError {
+    /// Nothing was sent: that replica does not bind the pod.
+    #[error("{0}")]
+    NotSent(String),
+    /// It was sent, and that replica may have bound the pod.
+    #[error("{0}")]
+    NoReply(String),
+}
+
+/// Sends binds to the replica that binds.
+pub trait Forward: Send + Sync {
+    /// Sends `POST {peer}{path}` with this body, the header [`FORWARDED`] and the ID of the request. The caller drops
+    /// the future at its deadline.
+    ///
+    /// A reply is the body of a status 200, of at most [`MAX_FORWARDED_REPLY`] bytes. Anything else is an error.
+    fn forward<'f>(&'f self, peer: &'f str, path: &'f str, body: Bytes, id: &'f RequestId) -> Forwarding<'f>;
+}
 
 /// Timeout of connect and TLS handshake; replicas are in one cluster.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
@@ -30,9 +55,6 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 pub struct Peers {
     tls: Option<Arc<Tls>>,
 }
-
-trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 
 // === impl Peers ===
 

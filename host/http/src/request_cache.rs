@@ -13,7 +13,7 @@ use plimsoll_core::{Cluster, KnownNodes, Names};
 
 /// The names of the last requests, with their order. One serves a whole server.
 #[derive(Debug, Default)]
-pub struct RequestCache {
+pub(crate) struct RequestCache {
     /// Of the cluster in force.
     cluster: ArcSwapOption<NameIndex>,
     /// Of the whole nodes that requests have brought.

@@ -1,48 +1,43 @@
 //! The wire listener: reads a request, has it decided, and sends the reply.
 
-mod binding;
-mod body;
 mod post_reply;
 
 use std::{
     collections::HashMap,
     io,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
-    time::Instant,
+    sync::{Arc, atomic::AtomicUsize},
+    time::{Duration, Instant},
 };
 
 use axum::{Extension, Router, body::Body, extract::Request, response::Response};
+use bytes::Bytes;
+use http_body_util::BodyExt;
 use hyper::{
     Method, StatusCode, Version,
+    body::Body as _,
     header::{self, HeaderValue},
     http::request::Parts,
 };
 use parking_lot::Mutex;
-use plimsoll_core::{Blocking, DecideError, Gateway, RequestId};
+use plimsoll_core::{BindQuery, Blocking, DecideError, Gateway, PodId, RequestId};
 use tokio::{
     net::TcpListener,
     runtime::{Handle, RuntimeFlavor},
     sync::{OwnedSemaphorePermit, Semaphore},
     task::{block_in_place, spawn_blocking},
-    time::timeout_at,
+    time::{timeout, timeout_at},
 };
 
-use self::{
-    body::{BodyReader, ReceivedBody},
-    post_reply::PostReplyExecutor,
-};
+use self::post_reply::PostReplyExecutor;
 use crate::{
     access::{BindAccess, Client},
-    answer::{Backend, RequestOrigin},
+    answer::{Backend, ExtenderReply, ExtenderVerb, Handling, MemoryReservation, RequestOrigin},
     config::{NO_LABEL, WireConfig, WireObserver},
     error::WireError,
-    forward::{Forward, REQUEST_ID},
-    memory::MemoryReservation,
-    reply::ExtenderReply,
+    peers::{FORWARDED, Forward, ForwardError, REQUEST_ID},
     request_cache::RequestCache,
     server::{self, Limits},
-    verb::ExtenderVerb,
 };
 
 /// Bytes up to which a body is decided on the connections' threads: two thread switches would cost as much. Parsing a
@@ -80,6 +75,21 @@ struct WireRequest<'r> {
     target: Option<(&'r str, ExtenderVerb)>,
     /// Whether the group exists. Other names must not reach metrics and permits: a client could invent any number.
     group_exists: bool,
+}
+
+/// Reads bodies within bounds.
+struct BodyReader {
+    limit: usize,
+    timeout: Duration,
+    /// The memory that is left for all requests.
+    free: Arc<AtomicUsize>,
+}
+
+/// A whole body.
+struct ReceivedBody {
+    bytes: Bytes,
+    /// Released when this is dropped.
+    reserved: MemoryReservation,
 }
 
 /// Serves the extender wire until `shutdown`, then finishes the requests in flight.
@@ -142,15 +152,15 @@ impl Wire {
         };
         let (reply, memory) = decided.unwrap_or_else(|error| (request.error(error), None));
         self.report(&request, &reply);
-        let ExtenderReply { status, body, after, close, .. } = reply;
+        let ExtenderReply { status, body, after, error, .. } = reply;
         let mut response = Response::new(self.post_reply.body(body, after, (memory, in_flight.ok())));
-        *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        *response.status_mut() = status;
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if status == StatusCode::METHOD_NOT_ALLOWED {
             headers.insert(header::ALLOW, HeaderValue::from_static("POST"));
         }
-        if close && parts.version < Version::HTTP_2 {
+        if error.is_some_and(|error| error.close) && parts.version < Version::HTTP_2 {
             headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         response
@@ -183,16 +193,54 @@ impl Wire {
             return Err(DecideError::UnknownGroup(group.to_owned()).into());
         }
         let origin = RequestOrigin { received: request.received, may_bind: may_bind.is_ok() };
-        if verb == ExtenderVerb::Bind {
-            return Ok(self.bind(request, group, body, origin).await);
-        }
         let ReceivedBody { bytes, mut reserved } = body;
-        let (is_short, name) = (bytes.len() <= SHORT, group.to_owned());
+        // A bind waits for the API server.
+        let is_short = verb != ExtenderVerb::Bind && bytes.len() <= SHORT;
+        let (name, body) = (group.to_owned(), bytes.clone());
         let decide = move |gateway: &Gateway, cache: &RequestCache| {
-            let reply = verb.answer(Backend { gateway, cache }, &name, &bytes, origin, &mut reserved);
-            (reply, Some(reserved))
+            (verb.answer(Backend { gateway, cache }, &name, &body, origin, &mut reserved), reserved)
         };
-        self.run(request, group, verb, is_short, decide).await
+        let (handling, reserved) = self.run(request, group, verb, is_short, decide).await?;
+        let reply = match handling {
+            Ok(Handling::Reply(reply)) => Ok(reply),
+            Ok(Handling::Forward(peer, query)) => {
+                let why = |why| WireError::not_forwarded(&peer, why).about(Some(PodId::of_bind(&query)));
+                self.forward(request, group, &peer, bytes, &query).await.map_err(why)
+            }
+            Err(error) => Err(error),
+        };
+        Ok((reply.unwrap_or_else(|error| request.error(error)), Some(reserved)))
+    }
+
+    /// Forwards a bind to the replica that leads. The pod counts until the watch shows it, that replica refuses it, or
+    /// it turns out that nothing was sent.
+    async fn forward(
+        &self,
+        request: &WireRequest<'_>,
+        group: &str,
+        peer: &str,
+        body: Bytes,
+        query: &BindQuery<'_>,
+    ) -> Result<ExtenderReply, String> {
+        if request.parts.headers.contains_key(FORWARDED) {
+            self.gateway.not_forwarded(query);
+            return Err("another replica forwarded it to this one, which does not bind".to_owned());
+        }
+        let path = if group.is_empty() { "/bind".to_owned() } else { format!("/{group}/bind") };
+        let sent = self.peers.forward(peer, &path, body, &request.id);
+        let reply = timeout_at(self.gateway.deadline(request.received).into(), sent).await;
+        let late = || ForwardError::NoReply("it has not answered in time".to_owned());
+        let reply = reply.unwrap_or_else(|_| Err(late())).map_err(|error| {
+            if let ForwardError::NotSent(_) = error {
+                self.gateway.not_forwarded(query);
+            }
+            error.to_string()
+        })?;
+        let reply = ExtenderReply::of_peer(reply).map_err(|error| error.inside)?;
+        if reply.error.is_some() {
+            self.gateway.not_forwarded(query);
+        }
+        Ok(reply)
     }
 
     /// Runs a decision with a permit. It is a task of its own: closing its connection does not cancel it.
@@ -247,11 +295,11 @@ impl Wire {
     fn report(&self, request: &WireRequest<'_>, reply: &ExtenderReply) {
         let verb = request.target.map_or(NO_LABEL, |(_, verb)| verb.as_str());
         let group = request.target.filter(|_| request.group_exists).map_or(NO_LABEL, |(group, _)| group);
-        if let Some(error) = reply.error.as_ref().filter(|_| !reply.is_routine) {
-            request.log(group, verb, reply, error);
+        if let Some(error) = reply.error.as_ref().filter(|error| !error.is_routine) {
+            request.log(group, verb, reply.status, error);
         }
         let (failed, elapsed) = (reply.error.is_some(), request.received.elapsed());
-        let tell = || self.observer.answered(group, verb, reply.status, failed, reply.nodes, elapsed);
+        let tell = || self.observer.answered(group, verb, reply.status.as_u16(), failed, reply.nodes, elapsed);
         if catch_unwind(AssertUnwindSafe(tell)).is_err() {
             tracing::error!("the observer panicked");
         }
@@ -285,24 +333,66 @@ impl<'r> WireRequest<'r> {
 
     /// The reply for an error, as the caller of the verb reads it.
     fn error(&self, error: WireError) -> ExtenderReply {
-        match self.target {
-            Some((_, verb)) if self.parts.method == Method::POST => verb.error(error),
-            _ => ExtenderReply::plain_error(error),
-        }
+        let verb = self.target.filter(|_| self.parts.method == Method::POST).map(|(_, verb)| verb);
+        ExtenderReply::failed(verb, error)
     }
 
     /// Logs a request that got no decision.
-    fn log(&self, group: &str, verb: &str, reply: &ExtenderReply, error: &str) {
-        let (id, status) = (&self.id, reply.status);
-        if matches!(status, 404 | 405) && reply.pod.is_none() {
+    fn log(&self, group: &str, verb: &str, status: StatusCode, error: &WireError) {
+        let (id, status, pod) = (&self.id, status.as_u16(), error.pod.as_deref());
+        if matches!(status, 404 | 405) && pod.is_none() {
             // Not a scheduler's request: it must not hide one that failed.
             let (method, path) = (&self.parts.method, self.parts.uri.path());
             let path = &path[..path.floor_char_boundary(MAX_LOGGED_PATH)];
-            tracing::warn!(%method, path, status, request = %id, error, "not a call of the extender protocol");
+            tracing::warn!(%method, path, status, request = %id, %error, "not a call of the extender protocol");
             return;
         }
-        let pod = reply.pod.as_deref();
         let (pod, uid) = (pod.map(|pod| pod.name.as_str()), pod.map(|pod| pod.uid.as_str()));
-        tracing::warn!(group, verb, pod, uid, request = %id, status, error, "no decision");
+        tracing::warn!(group, verb, pod, uid, request = %id, status, %error, "no decision");
+    }
+}
+
+// === impl BodyReader ===
+
+impl BodyReader {
+    fn new(config: &WireConfig) -> Self {
+        let (limit, timeout) = (config.body_limit, config.body_timeout);
+        Self { limit, timeout, free: Arc::new(AtomicUsize::new(config.memory)) }
+    }
+
+    /// The whole body.
+    ///
+    /// # Errors
+    /// If it is too large, does not arrive in time, or there is no memory for it.
+    async fn read(&self, mut body: Body) -> Result<ReceivedBody, WireError> {
+        let mut reserved = MemoryReservation::of(&self.free);
+        let (mut whole, mut length) = (Vec::new(), 0usize);
+        let reading = async {
+            while let Some(frame) = body.frame().await {
+                // Other frames are trailers, which are ignored.
+                let Ok(piece) = frame.map_err(|error| WireError::broken(&error))?.into_data() else { continue };
+                length = length.saturating_add(piece.len());
+                if length > self.limit {
+                    // The rest is thrown away, up to twice the limit, so that the sender reads the reply.
+                    whole = Vec::new();
+                    if length / 2 > self.limit {
+                        return Err(WireError::too_large(self.limit).closing());
+                    }
+                    continue;
+                }
+                reserved.grow(piece.len()).map_err(WireError::closing)?;
+                // Most requests by name arrive in one piece, and are not copied.
+                if whole.is_empty() && body.is_end_stream() {
+                    return Ok(ReceivedBody { bytes: piece, reserved });
+                }
+                whole.extend_from_slice(&piece);
+            }
+            if length > self.limit {
+                return Err(WireError::too_large(self.limit));
+            }
+            Ok(ReceivedBody { bytes: whole.into(), reserved })
+        };
+        let read = timeout(self.timeout, reading).await;
+        read.unwrap_or_else(|_| Err(WireError::too_slow(self.timeout.as_secs_f64())))
     }
 }

@@ -13,7 +13,7 @@ use std::{
 
 use anyhow::Result;
 use plimsoll_core::{Gateway, NoObserver, Roster, SystemClock};
-use plimsoll_http::{Admin, Forward, NoPeers, WireConfig, WireObserver, serve_admin, serve_probes, serve_wire};
+use plimsoll_http::{Admin, Forward, Peers, WireConfig, WireObserver, serve_admin, serve_probes, serve_wire};
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
 
 use crate::client::{Client, within};
@@ -52,7 +52,7 @@ impl Server {
     /// # Errors
     /// If there is no free port.
     pub async fn start(gateway: impl Into<Arc<Gateway>>, config: WireConfig) -> Result<Self> {
-        Self::start_with_peers(gateway, Arc::new(NoPeers), config).await
+        Self::start_with_peers(gateway, Arc::new(Peers::new(None)), config).await
     }
 
     /// Serves the wire as one of several replicas.

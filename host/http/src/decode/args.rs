@@ -1,19 +1,28 @@
-//! The objects of the protocol, as far as they must be typed.
+//! The objects of the protocol, as far as they must be typed. Keys are those of kube-scheduler's Go types; other keys are
+//! skipped, and null is absent.
 
-use std::{borrow::Cow, collections::HashMap, fmt, marker::PhantomData};
+use std::{borrow::Cow, fmt, marker::PhantomData};
 
 use bytes::Bytes;
-use plimsoll_core::{CandidateQuery, Victims};
 use serde::{
     Deserialize, Deserializer,
-    de::{MapAccess, Visitor},
+    de::{Error, MapAccess, SeqAccess, Visitor},
 };
 use serde_json::value::RawValue;
 
-use super::{
-    fold::{BoundedList, Fields, Object, at, check_length, value},
-    nodes::WireNodes,
-};
+use super::nodes::WireNodes;
+
+/// Maximum elements of one list of names, nodes, candidates or victims. Kubernetes supports 5,000 nodes.
+pub(super) const MAX_ELEMENTS: usize = 100_000;
+
+/// The error of a longer list.
+pub(super) const TOO_LONG: &str = "a list has more than 100000 elements";
+
+/// The longest name that Kubernetes gives a pod or node: a DNS subdomain.
+const MAX_NAME: usize = 253;
+
+/// The longest name of a namespace: a DNS label.
+const MAX_NAMESPACE: usize = 63;
 
 /// A filter or prioritize request.
 #[derive(Debug)]
@@ -24,214 +33,110 @@ pub(crate) struct ExtenderArgs {
     pub(crate) nodes: WireNodes,
 }
 
-/// The wrapper's keys, in any ASCII case.
-pub(super) const FIELDS: [&str; 3] = ["Pod", "Nodes", "NodeNames"];
-
-/// The only key of a `NodeList` that counts, in any ASCII case.
-pub(super) const ITEMS: &str = "items";
-
-/// An `ExtenderArgs`; null is none.
-#[derive(Default)]
+/// An `ExtenderArgs`.
+#[derive(Default, Deserialize)]
+#[serde(rename = "ExtenderArgs", default)]
 pub(super) struct RawExtenderArgs<'a> {
+    #[serde(borrow, rename = "Pod")]
     pub(super) pod: Option<&'a RawValue>,
-    pub(super) nodes: Option<Vec<&'a RawValue>>,
-    pub(super) names: Option<Vec<Cow<'a, str>>>,
+    #[serde(borrow, rename = "Nodes")]
+    pub(super) nodes: Option<NodeList<'a>>,
+    #[serde(borrow, rename = "NodeNames")]
+    pub(super) names: Option<List<JsonString<'a>>>,
 }
 
-/// The items of a `NodeList`.
-#[derive(Default)]
-struct NodeList<'a>(Vec<&'a RawValue>);
+/// A `NodeList`.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct NodeList<'a> {
+    #[serde(borrow)]
+    pub(super) items: List<&'a RawValue>,
+}
 
 /// A text, borrowed unless it has escapes.
 #[derive(Default, Deserialize)]
 pub(crate) struct JsonString<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
-/// An `ExtenderPreemptionArgs`; null is none.
-#[derive(Default)]
+/// An `ExtenderPreemptionArgs`.
+#[derive(Default, Deserialize)]
+#[serde(rename = "ExtenderPreemptionArgs", default)]
 pub(super) struct RawPreemptArgs<'a> {
+    #[serde(borrow, rename = "Pod")]
     pub(super) pod: Option<&'a RawValue>,
-    pub(super) victims: Option<Candidates<'a, &'a RawValue>>,
-    pub(super) meta_victims: Option<Candidates<'a, Object<Uid<'a>>>>,
+    #[serde(borrow, rename = "NodeNameToVictims")]
+    pub(super) victims: Option<Candidates<'a>>,
+    #[serde(borrow, rename = "NodeNameToMetaVictims")]
+    pub(super) meta_victims: Option<Candidates<'a>>,
 }
 
 /// Victims by node, in the order of the request.
-pub(super) struct Candidates<'a, P>(Vec<(Cow<'a, str>, VictimList<P>)>);
-
-/// A `MetaPod`.
-#[derive(Default)]
-pub(super) struct Uid<'a>(Cow<'a, str>);
+pub(super) struct Candidates<'a>(pub(super) Vec<(Cow<'a, str>, VictimList<'a>)>);
 
 /// `Victims` or `MetaVictims`.
-struct VictimList<P> {
-    pods: Vec<P>,
-    pdb_violations: i64,
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct VictimList<'a> {
+    #[serde(borrow, rename = "Pods")]
+    pub(super) pods: List<&'a RawValue>,
+    #[serde(rename = "NumPDBViolations")]
+    pub(super) pdb_violations: i64,
 }
 
-/// An `ExtenderBindingArgs`; absent and null fields are empty.
-#[derive(Default)]
-pub(super) struct RawBindArgs<'a> {
-    pub(super) name: Cow<'a, str>,
-    pub(super) namespace: Cow<'a, str>,
+/// A `MetaPod`.
+#[derive(Deserialize)]
+pub(super) struct MetaPod<'a> {
+    #[serde(borrow, rename = "UID")]
     pub(super) uid: Cow<'a, str>,
+}
+
+/// An `ExtenderBindingArgs`; absent fields are empty.
+#[derive(Default, Deserialize)]
+#[serde(rename = "ExtenderBindingArgs", default)]
+pub(super) struct RawBindArgs<'a> {
+    #[serde(borrow, rename = "PodName")]
+    pub(super) name: Cow<'a, str>,
+    #[serde(borrow, rename = "PodNamespace")]
+    pub(super) namespace: Cow<'a, str>,
+    #[serde(borrow, rename = "PodUID")]
+    pub(super) uid: Cow<'a, str>,
+    #[serde(borrow, rename = "Node")]
     pub(super) node: Cow<'a, str>,
 }
 
 /// An `ExtenderBindingResult` of another replica.
-#[derive(Default)]
+#[derive(Deserialize)]
 pub(super) struct RawBindResult {
     /// None, or an empty one, for success.
+    #[serde(rename = "Error")]
     pub(super) error: Option<String>,
 }
 
-const BIND_FIELDS: [&str; 4] = ["PodName", "PodNamespace", "PodUID", "Node"];
+/// A list of bounded length; null is an empty one.
+pub(super) struct List<T>(pub(super) Vec<T>);
 
-/// The longest name that Kubernetes gives a pod or node: a DNS subdomain.
-const MAX_NAME: usize = 253;
+struct ListVisitor<T>(PhantomData<T>);
 
-/// The longest name of a namespace: a DNS label.
-const MAX_NAMESPACE: usize = 63;
-
-impl<'de> Fields<'de> for RawExtenderArgs<'de> {
-    const EXPECTED: &'static str = "an object with Pod and Nodes or NodeNames";
-    const KEYS: &'static [&'static str] = &FIELDS;
-
-    fn read<A: MapAccess<'de>>(&mut self, key: usize, map: &mut A) -> Result<(), A::Error> {
-        match key {
-            0 => self.pod = value(map, "Pod")?,
-            1 => self.nodes = value::<_, Option<Object<NodeList<'_>>>>(map, "Nodes")?.map(|list| list.0.0),
-            _ => {
-                let names: Option<BoundedList<JsonString<'_>>> = value(map, "NodeNames")?;
-                self.names = names.map(|names| names.0.into_iter().map(|name| name.0).collect());
-            }
-        }
-        Ok(())
-    }
-}
-
-impl<'de> Fields<'de> for NodeList<'de> {
-    const EXPECTED: &'static str = "a NodeList";
-    const KEYS: &'static [&'static str] = &[ITEMS];
-
-    fn read<A: MapAccess<'de>>(&mut self, _: usize, map: &mut A) -> Result<(), A::Error> {
-        self.0 = value::<_, BoundedList<&RawValue>>(map, ".items")?.0;
-        Ok(())
-    }
-}
-
-// === impl Candidates ===
-
-impl<'a, P> Candidates<'a, P> {
-    /// The same for core; of several entries for one node the last wins, in the place of the first.
-    pub(super) fn into_queries<Q>(self, victims: impl Fn(Vec<Q>) -> Victims<'a>) -> Vec<CandidateQuery<'a>>
-    where
-        P: Into<Q>,
-    {
-        let mut places: HashMap<Cow<'a, str>, usize> = HashMap::with_capacity(self.0.len());
-        let mut queries: Vec<CandidateQuery<'a>> = Vec::with_capacity(self.0.len());
-        for (node, list) in self.0 {
-            let victims = victims(list.pods.into_iter().map(Into::into).collect());
-            let query = CandidateQuery { node, victims, pdb_violations: list.pdb_violations };
-            if let Some(place) = places.get(&query.node) {
-                queries[*place] = query;
-            } else {
-                places.insert(query.node.clone(), queries.len());
-                queries.push(query);
-            }
-        }
-        queries
-    }
-}
-
-impl<'a> From<Object<Uid<'a>>> for Cow<'a, str> {
-    fn from(uid: Object<Uid<'a>>) -> Self {
-        uid.0.0
-    }
-}
-
-impl<'de> Fields<'de> for RawPreemptArgs<'de> {
-    const EXPECTED: &'static str = "an object with Pod and NodeNameToVictims or NodeNameToMetaVictims";
-    const KEYS: &'static [&'static str] = &["Pod", "NodeNameToVictims", "NodeNameToMetaVictims"];
-
-    fn read<A: MapAccess<'de>>(&mut self, key: usize, map: &mut A) -> Result<(), A::Error> {
-        match key {
-            0 => self.pod = value(map, "Pod")?,
-            1 => self.victims = value(map, "NodeNameToVictims")?,
-            _ => self.meta_victims = value(map, "NodeNameToMetaVictims")?,
-        }
-        Ok(())
-    }
-}
-
-impl<'de, P: Deserialize<'de>> Deserialize<'de> for Candidates<'de, P> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(CandidatesVisitor(PhantomData))
-    }
-}
-
-struct CandidatesVisitor<P>(PhantomData<P>);
-
-impl<'de, P: Deserialize<'de>> Visitor<'de> for CandidatesVisitor<P> {
-    type Value = Candidates<'de, P>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object with victims by node name")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut candidates = Vec::new();
-        while let Some(JsonString(node)) = map.next_key()? {
-            let list = map.next_value::<Option<Object<VictimList<P>>>>();
-            let list = list.map_err(|error| at(format_args!("[{node:?}]"), &error))?;
-            check_length(candidates.len())?;
-            candidates.push((node, list.map(|list| list.0).unwrap_or_default()));
-        }
-        Ok(Candidates(candidates))
-    }
-}
-
-impl<P> Default for VictimList<P> {
-    fn default() -> Self {
-        Self { pods: Vec::new(), pdb_violations: 0 }
-    }
-}
-
-impl<'de, P: Deserialize<'de>> Fields<'de> for VictimList<P> {
-    const EXPECTED: &'static str = "an object with Pods and NumPDBViolations";
-    const KEYS: &'static [&'static str] = &["Pods", "NumPDBViolations"];
-
-    fn read<A: MapAccess<'de>>(&mut self, key: usize, map: &mut A) -> Result<(), A::Error> {
-        match key {
-            0 => self.pods = value::<_, BoundedList<P>>(map, ".Pods")?.0,
-            _ => self.pdb_violations = value::<_, Option<i64>>(map, ".NumPDBViolations")?.unwrap_or(0),
-        }
-        Ok(())
-    }
-}
-
-impl<'de> Fields<'de> for Uid<'de> {
-    const EXPECTED: &'static str = "an object with UID";
-    const KEYS: &'static [&'static str] = &["UID"];
-
-    fn read<A: MapAccess<'de>>(&mut self, _: usize, map: &mut A) -> Result<(), A::Error> {
-        self.0 = value::<_, Option<JsonString<'_>>>(map, ".UID")?.unwrap_or_default().0;
-        Ok(())
-    }
-}
+struct CandidatesVisitor;
 
 // === impl RawBindArgs ===
 
 impl RawBindArgs<'_> {
     /// The first invalid name, if any. Names become part of the API server's URLs.
     pub(super) fn problem(&self) -> Option<String> {
-        let [name, namespace, uid, node] = BIND_FIELDS;
-        let empty = [(name, &self.name), (namespace, &self.namespace), (uid, &self.uid), (node, &self.node)];
-        if let Some((field, _)) = empty.iter().find(|(_, value)| value.is_empty()) {
-            return Some(format!("{field} is missing or empty; expected text"));
-        }
-        let named =
-            [(name, &self.name, MAX_NAME), (namespace, &self.namespace, MAX_NAMESPACE), (node, &self.node, MAX_NAME)];
-        let (field, _, most) = named.iter().find(|(_, value, most)| !is_name(value, *most))?;
-        Some(format!("{field} is no name: expected lower-case letters, digits, '-' and '.', at most {most} bytes"))
+        let fields = [
+            ("PodName", &self.name, MAX_NAME),
+            ("PodNamespace", &self.namespace, MAX_NAMESPACE),
+            ("PodUID", &self.uid, usize::MAX),
+            ("Node", &self.node, MAX_NAME),
+        ];
+        fields.into_iter().find_map(|(field, value, most)| {
+            if value.is_empty() {
+                return Some(format!("{field} is missing or empty; expected text"));
+            }
+            let expected = "lower-case letters, digits, '-' and '.'";
+            (field != "PodUID" && !is_name(value, most))
+                .then(|| format!("{field} is no name: expected {expected}, at most {most} bytes"))
+        })
     }
 }
 
@@ -240,23 +145,67 @@ fn is_name(text: &str, most: usize) -> bool {
     text.len() <= most && text.bytes().all(dns) && !text.starts_with('.') && !text.contains("..")
 }
 
-impl<'de> Fields<'de> for RawBindArgs<'de> {
-    const EXPECTED: &'static str = "an object with PodName, PodNamespace, PodUID and Node";
-    const KEYS: &'static [&'static str] = &BIND_FIELDS;
+// === impl List ===
 
-    fn read<A: MapAccess<'de>>(&mut self, key: usize, map: &mut A) -> Result<(), A::Error> {
-        let text = value::<_, Option<JsonString<'de>>>(map, BIND_FIELDS[key])?.unwrap_or_default().0;
-        *[&mut self.name, &mut self.namespace, &mut self.uid, &mut self.node][key] = text;
-        Ok(())
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        Self(Vec::new())
     }
 }
 
-impl<'de> Fields<'de> for RawBindResult {
-    const EXPECTED: &'static str = "an object with Error";
-    const KEYS: &'static [&'static str] = &["Error"];
-
-    fn read<A: MapAccess<'de>>(&mut self, _: usize, map: &mut A) -> Result<(), A::Error> {
-        self.error = value(map, "Error")?;
-        Ok(())
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ListVisitor(PhantomData))
     }
+}
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
+    type Value = List<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_unit<E>(self) -> Result<List<T>, E> {
+        Ok(List::default())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<List<T>, A::Error> {
+        let mut list = Vec::new();
+        while let Some(element) = seq.next_element()? {
+            push(&mut list, element)?;
+        }
+        Ok(List(list))
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Candidates<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(CandidatesVisitor)
+    }
+}
+
+impl<'de> Visitor<'de> for CandidatesVisitor {
+    type Value = Candidates<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object with victims by node name")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut candidates = Vec::new();
+        while let Some((JsonString(node), victims)) = map.next_entry::<_, Option<VictimList<'_>>>()? {
+            push(&mut candidates, (node, victims.unwrap_or_default()))?;
+        }
+        Ok(Candidates(candidates))
+    }
+}
+
+/// Adds an element, unless the list is as long as it may be.
+fn push<T, E: Error>(list: &mut Vec<T>, element: T) -> Result<(), E> {
+    if list.len() == MAX_ELEMENTS {
+        return Err(E::custom(TOO_LONG));
+    }
+    list.push(element);
+    Ok(())
 }

@@ -10,8 +10,7 @@ use plimsoll_core::{KnownNodes, Nodes};
 use serde_json::{Deserializer, value::RawValue};
 
 use super::{
-    args::{ExtenderArgs, FIELDS, ITEMS},
-    fold::MAX_ELEMENTS,
+    args::{ExtenderArgs, MAX_ELEMENTS},
     nodes::{Elements, WireNodes},
 };
 use crate::request_cache::{KnownNodeOrder, NameIndex, SuccessorTable};
@@ -26,9 +25,9 @@ const USUAL_BYTES: usize = 16;
 #[derive(Default)]
 struct PartialArgs {
     pod: Option<Range<usize>>,
-    /// The whole nodes, and those that were known.
-    whole: Option<(Elements, KnownNodes)>,
-    names: Elements,
+    /// The whole nodes, and those that were known; the inner `None` is a null.
+    whole: Option<Option<(Elements, KnownNodes)>>,
+    names: Option<Elements>,
 }
 
 /// A cursor over a request's body. `None` does not mean invalid: serde must read the body.
@@ -45,18 +44,8 @@ trait KnownElements {
     /// The bytes of an element as it came before; empty if no prediction is possible.
     fn bytes(&self, slot: u32) -> &[u8];
 
-    /// Reads and looks up an element that was mispredicted. `None` if serde must read it.
-    fn search(&self, cursor: &mut Cursor<'_>) -> Option<ElementMatch>;
-}
-
-/// The result of looking up an element.
-#[derive(Debug, Clone, Copy)]
-enum ElementMatch {
-    /// The known element of this slot, unchanged.
-    Known(u32),
-    /// The element of this slot, with other content.
-    Changed(u32),
-    Unknown,
+    /// Reads an element that was mispredicted: its slot, if it is known and unchanged. `None` if serde must read it.
+    fn search(&self, cursor: &mut Cursor<'_>) -> Option<Option<u32>>;
 }
 
 /// Reads a request: names are looked up among those of a cluster, whole nodes among those that are known. `known` is
@@ -64,42 +53,41 @@ enum ElementMatch {
 pub(super) fn args(body: &Bytes, names: &NameIndex, known: &impl Fn() -> KnownNodeOrder) -> Option<ExtenderArgs> {
     let (mut cursor, mut parts) = (Cursor { body, at: 0 }, PartialArgs::default());
     cursor.fields(|cursor, key| {
-        // The last of several equal fields wins.
-        match FIELDS.iter().position(|field| field.eq_ignore_ascii_case(key)) {
-            Some(0) if cursor.null().is_some() => return None,
-            Some(0) => parts.pod = Some(cursor.value()?),
-            Some(1) if cursor.null().is_some() => parts.whole = None,
-            Some(1) => parts.whole = Some(node_list(cursor, known())?),
-            Some(_) if cursor.null().is_some() => parts.names = Elements::default(),
-            Some(_) => parts.names = list(cursor, names)?,
-            None => {
-                cursor.value()?;
-            }
+        let is_null = cursor.null().is_some();
+        match key {
+            "Pod" if parts.pod.is_none() && !is_null => parts.pod = Some(cursor.value()?),
+            "Nodes" if parts.whole.is_none() && is_null => parts.whole = Some(None),
+            "Nodes" if parts.whole.is_none() => parts.whole = Some(Some(node_list(cursor, known())?)),
+            "NodeNames" if parts.names.is_none() && is_null => parts.names = Some(Elements::default()),
+            "NodeNames" if parts.names.is_none() => parts.names = Some(list(cursor, names)?),
+            "Pod" | "Nodes" | "NodeNames" => return None,
+            _ if is_null => {}
+            _ => drop(cursor.value()?),
         }
         Some(())
     })?;
     if cursor.peek().is_some() {
         return None;
     }
-    let nodes = match parts.whole {
+    let nodes = match parts.whole.flatten() {
         Some((nodes, known)) => WireNodes::by_prediction(body, nodes, &known),
-        None => WireNodes::by_name(body, parts.names),
+        None => WireNodes::by_name(body, parts.names.unwrap_or_default()),
     };
     Some(ExtenderArgs { pod: body.slice(parts.pod?), nodes })
 }
 
 /// Reads a `NodeList`: its items, and the nodes that they were compared with.
 fn node_list(cursor: &mut Cursor<'_>, known: KnownNodeOrder) -> Option<(Elements, KnownNodes)> {
-    let mut items = Elements::default();
+    let mut items = None;
     cursor.fields(|cursor, key| {
-        if ITEMS.eq_ignore_ascii_case(key) {
-            items = list(cursor, &known)?;
-        } else {
-            cursor.value()?;
+        match key {
+            "items" if items.is_none() => items = Some(list(cursor, &known)?),
+            "items" => return None,
+            _ => drop(cursor.value()?),
         }
         Some(())
     })?;
-    Some((items, known.nodes))
+    Some((items?, known.nodes))
 }
 
 /// Reads a list; none if serde must read it.
@@ -121,14 +109,15 @@ fn list(cursor: &mut Cursor<'_>, known: &impl KnownElements) -> Option<Elements>
         // After a misprediction the order is probably new: try one successor only.
         let found = if let Some((slot, bytes)) = expected(known, before, tries, &cursor.body[start..]) {
             (cursor.at, tries) = (start + bytes, TRIES);
-            ElementMatch::Known(slot)
+            Some(slot)
         } else {
             tries = 1;
-            mispredicted(known, before, cursor)?
+            let found = known.search(cursor)?;
+            found.inspect(|slot| known.order().learn(before, *slot))
         };
         ranges.push(start..cursor.at);
-        slots.push(found.slot());
-        before = found.predicting_slot().or(before);
+        slots.push(found.unwrap_or(Nodes::UNKNOWN));
+        before = found.or(before);
         if cursor.eat(b',').is_none() {
             cursor.eat(b']')?;
             return Some(Elements { ranges, slots: slots.into() });
@@ -149,15 +138,6 @@ fn expected(known: &impl KnownElements, before: Option<u32>, tries: usize, rest:
         slot = order.after(Some(slot))?;
     }
     None
-}
-
-/// Reads a mispredicted element, and records it as the new successor of the previous one.
-fn mispredicted(known: &impl KnownElements, before: Option<u32>, cursor: &mut Cursor<'_>) -> Option<ElementMatch> {
-    let found = known.search(cursor)?;
-    if let Some(slot) = found.predicting_slot() {
-        known.order().learn(before, slot);
-    }
-    Some(found)
 }
 
 // === impl Cursor ===
@@ -223,23 +203,6 @@ impl<'b> Cursor<'b> {
     }
 }
 
-// === impl ElementMatch ===
-
-impl ElementMatch {
-    /// The slot of the element, or [`Nodes::UNKNOWN`].
-    fn slot(self) -> u32 {
-        if let Self::Known(slot) = self { slot } else { Nodes::UNKNOWN }
-    }
-
-    /// The slot whose successor is predicted next.
-    fn predicting_slot(self) -> Option<u32> {
-        match self {
-            Self::Known(slot) | Self::Changed(slot) => Some(slot),
-            Self::Unknown => None,
-        }
-    }
-}
-
 impl KnownElements for NameIndex {
     fn order(&self) -> &SuccessorTable {
         &self.order
@@ -249,8 +212,8 @@ impl KnownElements for NameIndex {
         self.quoted(slot)
     }
 
-    fn search(&self, cursor: &mut Cursor<'_>) -> Option<ElementMatch> {
-        Some(self.names().find(cursor.text()?).map_or(ElementMatch::Unknown, ElementMatch::Known))
+    fn search(&self, cursor: &mut Cursor<'_>) -> Option<Option<u32>> {
+        Some(self.names().find(cursor.text()?))
     }
 }
 
@@ -263,9 +226,8 @@ impl KnownElements for KnownNodeOrder {
         self.nodes.node(slot).map_or(&[], |node| node.json())
     }
 
-    fn search(&self, cursor: &mut Cursor<'_>) -> Option<ElementMatch> {
+    fn search(&self, cursor: &mut Cursor<'_>) -> Option<Option<u32>> {
         let json = cursor.value_text()?;
-        let Some(slot) = self.nodes.find(json) else { return Some(ElementMatch::Unknown) };
-        Some(if self.bytes(slot) == json { ElementMatch::Known(slot) } else { ElementMatch::Changed(slot) })
+        Some(self.nodes.find(json).filter(|slot| self.bytes(*slot) == json))
     }
 }

@@ -1,12 +1,11 @@
 //! The nodes of a request, as ranges of its body.
 
-use std::{borrow::Cow, ops::Range, sync::Arc};
+use std::{ops::Range, sync::Arc};
 
 use bytes::Bytes;
 use plimsoll_core::{Cluster, KnownNodes, Names, NodeObject, Nodes};
 
-/// Bytes that most names need, quotes included.
-const NAME_SIZE: usize = 64;
+use super::args::JsonString;
 
 /// The elements of a list.
 #[derive(Debug, Default)]
@@ -36,10 +35,10 @@ impl WireNodes {
     }
 
     /// Names that are re-encoded.
-    pub(crate) fn written(names: &[Cow<'_, str>], known: &Names) -> Self {
-        let mut text = Vec::with_capacity(names.iter().map(|name| name.len() + 3).sum());
+    pub(crate) fn written(names: &[JsonString<'_>], known: &Names) -> Self {
+        let mut text = Vec::with_capacity(names.iter().map(|JsonString(name)| name.len() + 3).sum());
         let (mut ranges, mut slots) = (Vec::with_capacity(names.len()), Vec::with_capacity(names.len()));
-        for name in names {
+        for JsonString(name) in names {
             let start = text.len();
             // It is infallible to write a text into memory.
             let _ = serde_json::to_writer(&mut text, name);
@@ -122,10 +121,5 @@ impl WireNodes {
             NodeObject::Known(node) => Some(node.name()),
             NodeObject::Json(_) => None,
         }
-    }
-
-    /// An estimate, rarely exceeded, of the bytes that a reply needs for this many names.
-    pub(crate) fn name_bytes(&self, names: usize) -> usize {
-        if self.are_objects() { NAME_SIZE * names } else { self.stretch(0..names).len() }
     }
 }

@@ -10,7 +10,7 @@ use plimsoll_contract::{
 };
 use plimsoll_core::{Gateway, Leader, Roster};
 use plimsoll_harness::{Authority, Purpose};
-use plimsoll_http::{BindAccess, Forward, NoPeers, Peers, Tls, WireConfig};
+use plimsoll_http::{BindAccess, Forward, Peers, Tls, WireConfig};
 use rustls::{
     ClientConfig,
     version::{TLS12, TLS13},
@@ -54,7 +54,7 @@ fn refused(name: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stranger_on_an_open_port_may_ask_and_may_not_bind() {
     let api = one_pod();
-    let server = open(&api, Arc::new(NoPeers), WireConfig::default()).await;
+    let server = open(&api, Arc::new(Peers::new(None)), WireConfig::default()).await;
     let mut client = server.client().await.unwrap();
     // The answer is the same for every request: one that differed would tell him which pods there are.
     let wrong_uid = REQUEST.replace(r#""u""#, r#""x""#);
@@ -86,7 +86,7 @@ async fn a_web_page_on_the_machine_of_a_loopback_listener_may_not_bind() {
 async fn an_open_port_binds_for_everybody_only_where_that_was_said() {
     let (api, mut config) = (one_pod(), WireConfig::default());
     config.bind = BindAccess { without_authentication: true, ..BindAccess::default() };
-    let server = open(&api, Arc::new(NoPeers), config).await;
+    let server = open(&api, Arc::new(Peers::new(None)), config).await;
     assert_eq!(server.client().await.unwrap().post("/bind", REQUEST).await.unwrap().text(), BOUND);
     assert_eq!(api.bindings().len(), 1);
 }
@@ -95,7 +95,7 @@ async fn an_open_port_binds_for_everybody_only_where_that_was_said() {
 async fn of_those_whom_the_client_ca_vouches_for_only_the_listed_bind() {
     let (site, api) = (Site::new().unwrap(), one_pod());
     let (tls, _) = site.load().unwrap();
-    let server = open_with(&api, tls, Arc::new(NoPeers)).await;
+    let server = open_with(&api, tls, Arc::new(Peers::new(None))).await;
     // A cluster's CA signs kubelets too; and who issued a certificate is not whom it is for.
     let between = site.clients.intermediate("system:kube-scheduler").unwrap();
     let signers = [&site.clients, &between];
@@ -123,7 +123,7 @@ async fn each_of_several_authorities_vouches_for_names() {
     let second = Authority::new("second").unwrap();
     fs::write(site.path().join("ca.crt"), site.clients.pem() + &second.pem()).unwrap();
     let (tls, _) = site.load().unwrap();
-    let server = open_with(&api, tls, Arc::new(NoPeers)).await;
+    let server = open_with(&api, tls, Arc::new(Peers::new(None))).await;
     for authority in [&site.clients, &second] {
         let client = |name| {
             let pair = authority.issue_named(name, Purpose::Client, 2099).unwrap();
@@ -138,7 +138,7 @@ async fn each_of_several_authorities_vouches_for_names() {
 async fn tls_without_a_client_ca_tells_nobody_from_a_stranger() {
     let (site, api) = (Site::new().unwrap(), one_pod());
     let (tls, _) = load(plimsoll_http::TlsFiles { client_ca: None, ..site.files() }).unwrap();
-    let server = open_with(&api, tls, Arc::new(NoPeers)).await;
+    let server = open_with(&api, tls, Arc::new(Peers::new(None))).await;
     let shown = site.clients.issue(Purpose::Client).unwrap();
     let mut client = Client::connect_tls(server.address, site.client_with(Some(&shown), &[]).unwrap()).await.unwrap();
     assert_eq!(client.post("/bind", REQUEST).await.unwrap().error().as_deref(), Some(NO_CERTIFICATE));
@@ -148,7 +148,7 @@ async fn tls_without_a_client_ca_tells_nobody_from_a_stranger() {
 /// A standby before a leader, each with the certificates of its site; a client is checked by the standby.
 async fn replicas(standby: &Site, leader: &Site) -> (Server, Server, Arc<Api>) {
     let (bound, waiting) = (one_pod(), one_pod());
-    let leader = open_with(&bound, leader.load().unwrap().0, Arc::new(NoPeers)).await;
+    let leader = open_with(&bound, leader.load().unwrap().0, Arc::new(Peers::new(None))).await;
     waiting.set_leader(Leader::Peer(format!("https://{}", leader.address).into()));
     let tls = standby.load().unwrap().0;
     let standby = open_with(&waiting, Arc::clone(&tls), Arc::new(Peers::new(Some(tls)))).await;
@@ -170,7 +170,7 @@ async fn a_standby_checks_its_client_and_the_leader_trusts_the_standby() {
 async fn a_certificate_with_the_names_of_ours_makes_nobody_a_replica() {
     let (site, api) = (Site::new().unwrap(), one_pod());
     site.servers.issue(Purpose::Replica).unwrap().write(site.path(), "tls").unwrap();
-    let server = open_with(&api, site.load().unwrap().0, Arc::new(NoPeers)).await;
+    let server = open_with(&api, site.load().unwrap().0, Arc::new(Peers::new(None))).await;
     let namesake = site.clients.issue(Purpose::Replica).unwrap();
     assert_eq!(bind_as(&server, site.client_with(Some(&namesake), &[]).unwrap()).await, refused("plimsoll"));
     assert!(api.bindings().is_empty());

@@ -8,7 +8,6 @@ mod circuits;
 mod connections;
 mod goldens;
 mod hostile;
-mod keys;
 mod limits;
 mod probes;
 mod recordings;
