@@ -10,7 +10,8 @@ mod reservation;
 mod write;
 
 use std::{
-    sync::{Arc, atomic::AtomicBool},
+    future::pending,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -18,12 +19,14 @@ use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use kube::{Client, core::Request};
 use plimsoll_core::{BindError, Binder, Binding, IsUnchanged, Leader, NotReserved, Pod, Reservation};
-use tokio::{runtime::Handle, sync::watch::Receiver, task::JoinHandle};
+use tokio::{runtime::Handle, sync::watch::Receiver};
 use tracing::{info, warn};
 
+#[cfg(test)]
+pub(crate) use self::reservation::ApiReservation;
 use self::write::{Ready, pods_path, text};
 use crate::{
-    ApiServer, AssumeCache,
+    ApiServer, ClusterWatch,
     api::error_text,
     clock,
     lease::{Leadership, LeadershipState},
@@ -37,28 +40,26 @@ const MAX_WATCH_LAG: Duration = Duration::from_secs(5);
 pub struct ApiBinder {
     runtime: Handle,
     reader: Client,
-    assume_cache: Arc<dyn AssumeCache>,
+    watch: Arc<ClusterWatch>,
     leadership: Arc<Leadership>,
     ready: Arc<ArcSwapOption<Ready>>,
     request_timeout: Duration,
-    readying: JoinHandle<()>,
 }
 
 // === impl ApiBinder ===
 
 impl ApiBinder {
-    /// Binds whenever `leadership` is ours and `assume_cache` has listed afresh since. `request_timeout` is the
-    /// gateway's: a request that is older than the list is not bound. Must be called within a runtime.
+    /// Binds whenever `leadership` is ours and `watch` has listed afresh since. `request_timeout` is the gateway's: a
+    /// request that is older than the list is not bound. Must be called within a runtime.
     pub fn start(
         api: &ApiServer,
-        assume_cache: Arc<dyn AssumeCache>,
+        watch: Arc<ClusterWatch>,
         leadership: Arc<Leadership>,
         request_timeout: Duration,
     ) -> Self {
         let (ready, reader) = (Arc::default(), api.client().clone());
-        let readying = keep_ready(api.clone(), Arc::clone(&assume_cache), leadership.changes(), Arc::clone(&ready));
-        let readying = tokio::spawn(readying);
-        Self { runtime: Handle::current(), reader, assume_cache, leadership, ready, request_timeout, readying }
+        tokio::spawn(keep_ready(api.clone(), Arc::clone(&watch), leadership.changes(), Arc::clone(&ready)));
+        Self { runtime: Handle::current(), reader, watch, leadership, ready, request_timeout }
     }
 
     /// Reads a pod as it is now: a read without a resource version sees every write before it. The result also settles
@@ -75,7 +76,7 @@ impl ApiBinder {
             Err(_) => return Err(BindError::Timeout("the pod could not be read".to_owned())),
         };
         let pod = Pod::from_json(Bytes::from(json)).map_err(|error| wrong(&error))?;
-        self.assume_cache.observe(&pod, began);
+        self.watch.change(|store| store.observe(&pod, began));
         Ok(Arc::new(pod))
     }
 
@@ -90,16 +91,6 @@ impl ApiBinder {
         }
         let ready = self.ready.load_full().filter(|ready| ready.term.number() == term.number());
         ready.ok_or_else(|| not("this gateway has just begun to lead and lists the cluster"))
-    }
-
-    /// Returns the connections of this term, for a request whose time is over at the deadline.
-    fn ready_for(&self, deadline: Instant) -> Result<Arc<Ready>, BindError> {
-        let ready = self.ready()?;
-        if deadline.checked_sub(self.request_timeout).is_none_or(|received| received < ready.since) {
-            let why = "this gateway began to lead after the request had come in";
-            return Err(BindError::NotLeader(why.to_owned()));
-        }
-        Ok(ready)
     }
 }
 
@@ -123,16 +114,16 @@ impl Binder for ApiBinder {
     }
 
     fn forwarded(&self, pod: Pod) {
-        let (assume_cache, uid) = (Arc::clone(&self.assume_cache), pod.uid().to_owned());
-        assume_cache.forward(Arc::new(pod));
+        let (watch, uid) = (Arc::clone(&self.watch), pod.uid().to_owned());
+        watch.change(|store| store.forward(Arc::new(pod)));
         self.runtime.spawn(async move {
             clock::sleep(MAX_WATCH_LAG).await;
-            assume_cache.end_forwarded(&uid);
+            watch.change(|store| store.end_forwarded(&uid));
         });
     }
 
     fn not_forwarded(&self, uid: &str) {
-        self.assume_cache.end_forwarded(uid);
+        self.watch.change(|store| store.end_forwarded(uid));
     }
 
     fn reserve(
@@ -145,48 +136,40 @@ impl Binder for ApiBinder {
     }
 }
 
-impl Drop for ApiBinder {
-    fn drop(&mut self) {
-        self.readying.abort();
-    }
-}
-
-/// Lists the cluster again at the start of every term. It runs until it is aborted, or the election ends.
+/// Lists the cluster again at the start of every term. It runs until the election ends.
 async fn keep_ready(
     api: ApiServer,
-    assume_cache: Arc<dyn AssumeCache>,
+    watch: Arc<ClusterWatch>,
     mut changes: Receiver<LeadershipState>,
     ready: Arc<ArcSwapOption<Ready>>,
 ) {
     loop {
         let leadership_state = changes.borrow_and_update().clone();
         ready.store(None);
-        let change = match leadership_state {
-            LeadershipState::Leads(term) => tokio::select! {
-                biased;
-                change = changes.changed() => change,
-                made = make_ready(&api, assume_cache.as_ref(), term) => {
-                    ready.store(Some(Arc::new(made)));
-                    changes.changed().await
-                }
-            },
-            LeadershipState::Follows { .. } | LeadershipState::Vacant(_) => changes.changed().await,
+        let prepare = async {
+            if let LeadershipState::Leads(term) = leadership_state {
+                ready.store(Some(Arc::new(make_ready(&api, &watch, term).await)));
+            }
+            pending::<()>().await;
         };
-        if change.is_err() {
-            ready.store(None);
-            return;
+        tokio::select! {
+            biased;
+            change = changes.changed() => if change.is_err() {
+                return;
+            },
+            () = prepare => {}
         }
     }
 }
 
-async fn make_ready(api: &ApiServer, assume_cache: &dyn AssumeCache, term: Arc<Term>) -> Ready {
+async fn make_ready(api: &ApiServer, watch: &ClusterWatch, term: Arc<Term>) -> Ready {
     loop {
         match api.fenced(&term) {
             Ok(client) => {
                 // A list that starts now contains all writes of earlier leaders.
-                assume_cache.relist().await;
+                watch.relist().await;
                 info!(term = term.number(), "the cluster was listed afresh: this gateway binds");
-                return Ready { term, client, since: clock::now(), takes_labels: AtomicBool::new(false) };
+                return Ready { term, client, since: clock::now() };
             }
             Err(error) => {
                 warn!(term = term.number(), error = error_text(&error), "this gateway leads and cannot bind");

@@ -32,6 +32,11 @@ pub(crate) fn random() -> u64 {
     RandomState::new().hash_one(std::process::id())
 }
 
+/// A random number from 0 to 1.
+pub(crate) fn random_part() -> f64 {
+    f64::from(random() as u32) / f64::from(u32::MAX)
+}
+
 /// Waits until this moment.
 pub(crate) async fn sleep_until(at: Instant) {
     #[cfg(test)]

@@ -15,7 +15,6 @@
 
 mod api;
 mod api_watch;
-mod backoff;
 mod binder;
 mod clock;
 mod document;
@@ -29,7 +28,7 @@ mod snapshot_watch;
 mod term;
 
 pub use api::{ApiServer, ConnectError, Credentials};
-pub use api_watch::{AssumeCache, ClusterWatch, ReservationId, ResourceStatus, WatchStatus};
+pub use api_watch::{ClusterWatch, ResourceStatus, WatchStatus};
 pub use binder::ApiBinder;
 pub use error::SnapshotError;
 pub use lease::{Leadership, LeadershipState, LeaseConfig, URL_ANNOTATION};

@@ -89,7 +89,7 @@ impl Page {
 
     /// The watch on the API server, with the limit of `--max-staleness`.
     pub(crate) fn watch(&mut self, status: &WatchStatus, max_staleness: Duration) {
-        let silences = [&status.nodes, &status.pods].map(|status| (status.resource, status.silent_for));
+        let silences = [&status.nodes, &status.pods].map(|status| (status.resource, status.silent_for()));
         let help = "Time since the last sign of life of the watch, or since the start";
         self.seconds("watch_staleness", help, "resource", silences);
         let limits = silences.map(|(resource, _)| (resource, max_staleness));
@@ -99,7 +99,7 @@ impl Page {
         self.counters("watch_events", "Events of the watch, bookmarks left out", "resource", events);
         let failures = all.map(|status| (status.resource, status.failures));
         self.counters("watch_failures", "Lists and watches that failed", "resource", failures);
-        let unreadable = all.map(|status| (status.resource, status.unreadable_now));
+        let unreadable = [&status.nodes, &status.pods].map(|status| (status.resource, status.unreadable_now));
         let help = "Objects that the API server has now and that cannot be read";
         self.gauges("watch_unreadable_objects", help, "resource", unreadable);
     }

@@ -157,7 +157,9 @@ impl FakeApi {
 
     /// Answers as it should again, on the port that it had.
     pub fn recover(&self) {
-        self.change(|state| (state.mood, state.failing, state.held) = (Mood::Well, None, None));
+        self.change(|state| {
+            (state.mood, state.failing, state.held, state.watches_are_silent) = (Mood::Well, None, None, false);
+        });
     }
 
     /// Closes every connection, and with them every watch.
@@ -184,6 +186,17 @@ impl FakeApi {
     /// Keeps watches open and sends no more events.
     pub fn silence_watches(&self) {
         self.change(|state| state.watches_are_silent = true);
+    }
+
+    /// Writes a text into the open watches of the resource with this path, as it is.
+    pub fn send_raw(&self, path: &'static str, text: &str) {
+        self.change(|state| state.raw.push((path, text.to_owned())));
+    }
+
+    /// The path and query of each list and watch of the resource with this path.
+    pub fn requests(&self, path: &str) -> Vec<String> {
+        let state = self.shared.lock();
+        state.requests.iter().filter(|target| target.starts_with(path)).cloned().collect()
     }
 
     fn become_(&self, mood: Mood) {

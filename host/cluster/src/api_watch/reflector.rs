@@ -21,7 +21,7 @@ use super::{
     shared::Shared,
     wire::{self, EventKind, ListPage, Position, WatchEvent, WatchFailure},
 };
-use crate::{backoff::Backoff, clock};
+use crate::clock;
 
 /// The wait before the first retry, and the longest.
 const FIRST_RETRY: Duration = Duration::from_millis(100);
@@ -58,31 +58,39 @@ enum Outcome {
 // === impl State ===
 
 impl State {
-    /// The state that follows. A watch `was_steady` if it lasted a while.
-    fn next(self, outcome: &Outcome, was_steady: bool, backoff: &mut Backoff) -> Self {
+    /// The state that follows, and the `failures` in a row. A watch `was_steady` if it lasted a while.
+    fn next(self, outcome: &Outcome, was_steady: bool, failures: &mut u32) -> Self {
         if was_steady {
-            backoff.reset();
+            *failures = 0;
         }
+        let mut back_off = |position| {
+            *failures += 1;
+            Self::BackingOff(wait_after(*failures), position)
+        };
         match (outcome, self) {
             (Outcome::Listed(version), _) => Self::Watching(Position::Version(version.clone())),
             (Outcome::Waited, Self::BackingOff(_, Some(position))) => Self::Watching(position),
             // The API server ends each watch after some minutes; one that it ends at once must not become a busy loop.
             (Outcome::Ended, Self::Watching(position)) if was_steady => Self::Watching(position),
-            (Outcome::Ended, Self::Watching(position)) => Self::BackingOff(backoff.next(), Some(position)),
-            (Outcome::Failed(failure), Self::Watching(position)) if !failure.needs_list => {
-                Self::BackingOff(backoff.next(), Some(position))
-            }
-            (Outcome::Failed(_), _) => Self::BackingOff(backoff.next(), None),
+            (Outcome::Ended, Self::Watching(position)) => back_off(Some(position)),
+            (Outcome::Failed(failure), Self::Watching(position)) if !failure.needs_list => back_off(Some(position)),
+            (Outcome::Failed(_), _) => back_off(None),
             (Outcome::ListWanted | Outcome::Waited | Outcome::Ended, _) => Self::Listing,
         }
     }
 }
 
+/// The wait after so many failures in a row: it doubles up to a bound, and is cut by a random part, so that replicas do
+/// not come back all at once.
+fn wait_after(failures: u32) -> Duration {
+    let whole = FIRST_RETRY.saturating_mul(1 << (failures - 1).min(16)).min(MAX_RETRY);
+    whole / 2 + (whole / 2).mul_f64(clock::random_part())
+}
+
 /// Follows one resource as long as it is polled. A watch that is silent for longer than `max_silence` is restarted.
 pub(super) async fn follow(client: Client, resource: Resource, shared: Arc<Shared>, max_silence: Duration) {
     let reflector = Reflector { client, resource, shared, max_silence };
-    let mut backoff = Backoff::new(FIRST_RETRY, MAX_RETRY);
-    let mut state = State::Listing;
+    let (mut state, mut failures) = (State::Listing, 0);
     loop {
         let began = clock::now();
         let (result, is_watch) = match &mut state {
@@ -95,16 +103,12 @@ pub(super) async fn follow(client: Client, resource: Resource, shared: Arc<Share
         };
         let outcome = result.unwrap_or_else(Outcome::Failed);
         let was_steady = is_watch && clock::now().saturating_duration_since(began) > STEADY;
-        state = state.next(&outcome, was_steady, &mut backoff);
+        state = state.next(&outcome, was_steady, &mut failures);
         if let Outcome::Failed(failure) = outcome {
             // A long outage must not fill the log.
-            if backoff.failures().is_power_of_two() {
-                warn!(
-                    resource = resource.name(),
-                    error = failure.why,
-                    failures = backoff.failures(),
-                    "the watch failed and is retried: the last cluster stays in force, if there is one"
-                );
+            if failures.is_power_of_two() {
+                let (resource, error) = (resource.name(), &failure.why);
+                warn!(resource, error, failures, "the watch failed and is retried: the last cluster stays in force");
             }
             reflector.shared.failed(resource, failure.why);
         }
@@ -178,7 +182,7 @@ impl Reflector {
         match kind {
             EventKind::Error => return Err(WatchFailure::ended(object)),
             EventKind::Bookmark => {
-                position.move_to(object)?;
+                *position = Position::of(object)?;
                 self.shared.well(self.resource);
             }
             EventKind::Added | EventKind::Modified | EventKind::Deleted => {
@@ -204,7 +208,7 @@ mod tests {
 
     /// The next state; waits count as none, since they are random.
     fn next(state: State, outcome: &Outcome, was_steady: bool) -> State {
-        match state.next(outcome, was_steady, &mut Backoff::new(FIRST_RETRY, MAX_RETRY)) {
+        match state.next(outcome, was_steady, &mut 0) {
             State::BackingOff(_, position) => State::BackingOff(Duration::ZERO, position),
             state => state,
         }
@@ -236,14 +240,16 @@ mod tests {
     }
 
     #[test]
-    fn waits_grow_until_a_watch_was_steady() {
-        let mut backoff = Backoff::new(FIRST_RETRY, MAX_RETRY);
-        let mut state = State::Watching(at("7"));
-        for failures in 1..=3 {
-            state = state.next(&failed(false), false, &mut backoff).next(&Outcome::Waited, false, &mut backoff);
-            assert_eq!(backoff.failures(), failures);
+    fn waits_grow_to_a_bound_until_a_watch_was_steady() {
+        let (mut state, mut failures) = (State::Watching(at("7")), 0);
+        for failure in 1..40 {
+            state = state.next(&failed(false), false, &mut failures);
+            let State::BackingOff(wait, _) = &state else { panic!("{state:?}") };
+            let whole = FIRST_RETRY.saturating_mul(1 << (failure - 1).min(16)).min(MAX_RETRY);
+            assert!(*wait >= whole / 2 && *wait <= whole && failures == failure, "{failure}: {wait:?}");
+            state = state.next(&Outcome::Waited, false, &mut failures);
         }
-        state.next(&failed(false), true, &mut backoff);
-        assert_eq!(backoff.failures(), 1);
+        state.next(&failed(false), true, &mut failures);
+        assert_eq!(failures, 1);
     }
 }

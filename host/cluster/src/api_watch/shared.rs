@@ -36,8 +36,6 @@ struct View {
     rounds: Rounds,
     is_published: bool,
     status: [ResourceStatus; Resource::ALL.len()],
-    /// The last sign of life of each watch; at first the start.
-    alive: [Instant; Resource::ALL.len()],
 }
 
 /// Rounds of lists, by number: the first begins at the start, another one with each request for fresh lists.
@@ -53,23 +51,14 @@ struct Rounds {
 impl Shared {
     pub(super) fn new(publish: impl Fn(Arc<Cluster>) + Send + Sync + 'static) -> Self {
         let rounds = Rounds { requested: 1, complete: [0; Resource::ALL.len()] };
-        let status = Resource::ALL.map(|resource| ResourceStatus { resource: resource.name(), ..Default::default() });
-        let alive = [clock::now(); Resource::ALL.len()];
-        let view = View { store: ClusterStore::default(), rounds, is_published: false, status, alive };
+        let status = Resource::ALL.map(|resource| ResourceStatus::new(resource.name()));
+        let view = View { store: ClusterStore::default(), rounds, is_published: false, status };
         let (publish, rounds) = (Box::new(publish), watch::Sender::new(rounds));
         Self { view: Mutex::new(view), publish, changed: Notify::new(), rounds }
     }
 
-    /// Changes the store; when this returns, the cluster in force shows it.
+    /// Publishes the changes so far, and then those of an action, which may use the published cluster.
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut ClusterStore) -> T) -> T {
-        let mut view = self.view.lock();
-        let changed = change(&mut view.store);
-        view.publish(&self.publish);
-        changed
-    }
-
-    /// Publishes the changes so far, and then those of an action that uses the published cluster.
-    pub(super) fn publish_and_change<T>(&self, change: impl FnOnce(&mut ClusterStore) -> T) -> T {
         let mut view = self.view.lock();
         view.publish(&self.publish);
         let changed = change(&mut view.store);
@@ -190,13 +179,8 @@ impl Shared {
 
     pub(super) fn status(&self) -> WatchStatus {
         let view = self.view.lock();
-        let now = clock::now();
-        let [nodes, pods, namespaces] = Resource::ALL.map(|resource| {
-            let (unreadable_now, first_unreadable) = view.store.unreadable(resource);
-            let silent_for = now.saturating_duration_since(view.alive[resource as usize]);
-            let status = view.status[resource as usize].clone();
-            ResourceStatus { silent_for, unreadable_now, first_unreadable, ..status }
-        });
+        let [mut nodes, mut pods, namespaces] = view.status.clone();
+        (nodes.unreadable_now, pods.unreadable_now) = view.store.unreadable();
         let (reserved, is_published) = (view.store.reserved(), view.is_published);
         WatchStatus { nodes, pods, namespaces, reserved, is_published }
     }
@@ -220,8 +204,9 @@ impl View {
 
     /// The API server has given a sign of life; the status of its watch.
     fn alive(&mut self, resource: Resource) -> &mut ResourceStatus {
-        self.alive[resource as usize] = clock::now();
-        &mut self.status[resource as usize]
+        let status = &mut self.status[resource as usize];
+        status.alive = clock::now();
+        status
     }
 }
 

@@ -1,6 +1,8 @@
 //! The status of the watches: whether the first lists are complete, how stale they are, and counts of events.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use crate::clock;
 
 /// The state of the watches at one moment.
 #[derive(Debug, Clone)]
@@ -18,22 +20,20 @@ pub struct WatchStatus {
 }
 
 /// The state of one watch.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct ResourceStatus {
     /// `nodes`, `pods` or `namespaces`.
     pub resource: &'static str,
     /// Whether a list has been complete.
     pub is_listed: bool,
-    /// The time since the last sign of life; before the first one, since the start.
-    pub silent_for: Duration,
+    /// The last sign of life; before the first one, the start.
+    pub(super) alive: Instant,
     /// Events, bookmarks left out.
     pub events: u64,
     /// Lists and watches that failed.
     pub failures: u64,
-    /// Objects that the API server has now and that cannot be read.
+    /// Nodes or pods that the API server has now and that cannot be read.
     pub unreadable_now: usize,
-    /// The first of them, and why.
-    pub first_unreadable: Option<String>,
     /// Why the last one failed; `None` once a list or a watch has succeeded again.
     pub trouble: Option<String>,
 }
@@ -54,27 +54,31 @@ impl WatchStatus {
     /// The objects that are missing in the current cluster. It is still safe to use: nothing is placed on a node that
     /// they concern.
     pub fn gaps(&self) -> Vec<String> {
-        let gaps = [&self.nodes, &self.pods].into_iter().filter_map(ResourceStatus::gap);
-        gaps.chain(self.namespaces.gap_of_namespaces()).collect()
+        let unreadable = [&self.nodes, &self.pods].into_iter().filter(|status| status.unreadable_now > 0);
+        let mut gaps: Vec<_> = unreadable
+            .map(|ResourceStatus { unreadable_now, resource, .. }| {
+                format!("{unreadable_now} {resource} cannot be read, and nothing is placed on their nodes: the log names them")
+            })
+            .collect();
+        if let (false, Some(trouble)) = (self.namespaces.is_listed, &self.namespaces.trouble) {
+            gaps.push(format!("namespaces are not known, and policies cannot read their labels: {trouble}"));
+        }
+        gaps
     }
 }
 
 // === impl ResourceStatus ===
 
 impl ResourceStatus {
-    fn gap(&self) -> Option<String> {
-        let (count, resource, first) = (self.unreadable_now, self.resource, self.first_unreadable.as_ref()?);
-        Some(format!(
-            "{count} {resource} cannot be read, and nothing is placed on their nodes if these are known; the first is {first}"
-        ))
+    /// A watch that starts now.
+    pub(super) fn new(resource: &'static str) -> Self {
+        let (is_listed, alive) = (false, clock::now());
+        Self { resource, is_listed, alive, events: 0, failures: 0, unreadable_now: 0, trouble: None }
     }
 
-    fn gap_of_namespaces(&self) -> Option<String> {
-        if let (false, Some(trouble)) = (self.is_listed, &self.trouble) {
-            return Some(format!("namespaces are not known, and policies cannot read their labels: {trouble}"));
-        }
-        let first = self.first_unreadable.as_ref()?;
-        Some(format!("{} namespaces cannot be read, and are not known; the first is {first}", self.unreadable_now))
+    /// The time since the last sign of life; before the first one, since the start.
+    pub fn silent_for(&self) -> Duration {
+        clock::now().saturating_duration_since(self.alive)
     }
 
     fn doubt(&self, max_staleness: Duration) -> Option<String> {
@@ -83,8 +87,9 @@ impl ResourceStatus {
         if !self.is_listed {
             return Some(format!("{resource} are not listed yet{why}"));
         }
-        (self.silent_for > max_staleness)
-            .then(|| format!("{resource} have not been heard of for {} s{why}", self.silent_for.as_secs()))
+        let silent_for = self.silent_for();
+        (silent_for > max_staleness)
+            .then(|| format!("{resource} have not been heard of for {} s{why}", silent_for.as_secs()))
     }
 }
 
@@ -94,46 +99,39 @@ mod tests {
 
     const LIMIT: Duration = Duration::from_secs(10);
 
+    fn listed(resource: &'static str) -> ResourceStatus {
+        ResourceStatus { is_listed: true, ..ResourceStatus::new(resource) }
+    }
+
     fn status(nodes: ResourceStatus) -> WatchStatus {
-        let listed = ResourceStatus { resource: "pods", is_listed: true, silent_for: LIMIT, ..Default::default() };
-        WatchStatus { nodes, pods: listed, namespaces: ResourceStatus::default(), reserved: 0, is_published: true }
+        let (pods, namespaces) = (listed("pods"), ResourceStatus::new("namespaces"));
+        WatchStatus { nodes, pods, namespaces, reserved: 0, is_published: true }
     }
 
     #[test]
-    fn a_cluster_is_doubted_until_all_is_listed_and_once_it_is_stale() {
-        let mut nodes = ResourceStatus { resource: "nodes", ..Default::default() };
+    fn a_cluster_is_doubted_until_all_is_listed_and_published_and_once_it_is_stale() {
+        let mut nodes = ResourceStatus::new("nodes");
         assert_eq!(status(nodes.clone()).doubts(LIMIT), ["nodes are not listed yet"]);
         nodes.trouble = Some("refused".to_owned());
-        assert_eq!(status(nodes.clone()).doubts(LIMIT), ["nodes are not listed yet: refused"]);
-        nodes = ResourceStatus { is_listed: true, silent_for: LIMIT, trouble: None, ..nodes };
-        assert!(status(nodes.clone()).doubts(LIMIT).is_empty());
-        nodes.silent_for = LIMIT * 2;
-        assert_eq!(status(nodes).doubts(LIMIT), ["nodes have not been heard of for 20 s"]);
-    }
-
-    #[test]
-    fn a_cluster_that_waits_for_the_namespaces_is_doubted() {
-        let nodes = ResourceStatus { resource: "nodes", is_listed: true, ..Default::default() };
-        let status = WatchStatus { is_published: false, ..status(nodes) };
+        assert_eq!(status(nodes).doubts(LIMIT), ["nodes are not listed yet: refused"]);
+        let mut status = status(listed("nodes"));
+        assert!(status.doubts(LIMIT).is_empty());
+        status.is_published = false;
         assert_eq!(status.doubts(LIMIT), ["namespaces are not listed yet"]);
+        status.nodes.alive = clock::now().checked_sub(LIMIT * 2).unwrap();
+        assert_eq!(status.doubts(LIMIT), ["nodes have not been heard of for 20 s"]);
     }
 
     #[test]
     fn a_gateway_that_may_not_list_namespaces_works_and_says_what_is_missing() {
-        let listed = ResourceStatus { resource: "nodes", is_listed: true, ..Default::default() };
-        let mut status = status(listed);
+        let mut status = status(listed("nodes"));
         assert!(status.gaps().is_empty(), "{:?}", status.gaps());
         status.namespaces.trouble = Some("the API server answered 403: forbidden".to_owned());
-        let missing =
+        status.pods.unreadable_now = 2;
+        let pods = "2 pods cannot be read, and nothing is placed on their nodes: the log names them";
+        let namespaces =
             "namespaces are not known, and policies cannot read their labels: the API server answered 403: forbidden";
-        assert_eq!(status.gaps(), [missing]);
+        assert_eq!(status.gaps(), [pods, namespaces]);
         assert!(status.doubts(LIMIT).is_empty());
-        status.namespaces = ResourceStatus {
-            is_listed: true,
-            unreadable_now: 1,
-            first_unreadable: Some("web: too large".to_owned()),
-            ..ResourceStatus::default()
-        };
-        assert_eq!(status.gaps(), ["1 namespaces cannot be read, and are not known; the first is web: too large"]);
     }
 }

@@ -2,47 +2,38 @@
 //!
 //! Nothing here waits or reads a clock, so any order of events can be tested.
 
-mod by_name;
 mod entry;
 mod namespaces;
 mod publishing;
 mod reservations;
-mod reserved_pod;
-mod unreadable;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    borrow::Borrow,
+    collections::{BTreeSet, HashMap},
+    hash::{Hash, Hasher},
     sync::Arc,
     time::Instant,
 };
 
-use hashbrown::HashMap as Table;
-use plimsoll_core::{Cluster, Namespace, Node, Pod, Pool, Slots, Unlisted};
+use plimsoll_core::{Cluster, Node, Pod, Pool, Slots, Unlisted};
 
-use self::{
-    by_name::{PodByName, PodName},
-    entry::NodeEntry,
-    namespaces::NamespaceStore,
-    reserved_pod::ReservedPod,
-};
-use super::resource::{Resource, UnreadableObject, WatchedObject};
+use self::{entry::NodeEntry, namespaces::NamespaceStore, reservations::ReservedPod};
+use super::resource::{Resource, WatchedObject};
 
-pub use self::reserved_pod::ReservationId;
+pub(crate) use self::reservations::ReservationId;
 
 /// Nodes, the pods that are bound to them and have not ended, and reserved pods.
 ///
 /// - An unchanged Node or pod stays the same record, and nothing is published.
 /// - A node keeps its slot as long as it exists; the last node moves into the slot of a removed one.
 /// - The pods of a node are in the order of their creation, then by namespace and name.
+/// - Of an object that cannot be read the last known state is no longer valid. The resources of such a pod are not
+///   known, so its node is out of view: nothing is placed there.
 #[derive(Debug, Default)]
 pub(crate) struct ClusterStore {
     entries: HashMap<Arc<str>, NodeEntry>,
     /// Every pod that the watch shows as placed, with the list in which it was last seen.
-    pods: Table<PodByName, u64>,
-    /// By resource, namespace and name, with the list in which each was last seen.
-    ///
-    /// The resources of such a pod are not known, so its node is out of view: nothing is placed there.
-    unreadable: BTreeMap<(Resource, String, String), (UnreadableObject, u64)>,
+    pods: HashMap<PodByUid, u64>,
     /// By UID: a pod has one reservation at a time.
     reserved: HashMap<Box<str>, ReservedPod>,
     /// The number of reservations so far.
@@ -52,12 +43,16 @@ pub(crate) struct ClusterStore {
     /// The number of lists of each resource that have begun.
     lists: [u64; Resource::ALL.len()],
     /// Nodes whose changes wait to be published.
-    dirty: Vec<Arc<str>>,
+    dirty: BTreeSet<Arc<str>>,
     slots: Slots,
     /// The pods of the nodes that are not published.
     unlisted: Unlisted,
     cluster: Arc<Cluster>,
 }
+
+/// A pod as a key: its UID, which the pod itself holds, so that none is stored twice.
+#[derive(Debug)]
+struct PodByUid(Arc<Pod>);
 
 // === impl ClusterStore ===
 
@@ -71,7 +66,6 @@ impl ClusterStore {
     /// `began`.
     pub(crate) fn end_list(&mut self, resource: Resource, began: Instant) {
         let list = self.lists[resource as usize];
-        self.end_unreadable(resource, list);
         match resource {
             Resource::Nodes => self.end_nodes(list),
             Resource::Pods => self.end_pods(list, began),
@@ -82,25 +76,31 @@ impl ClusterStore {
     /// An object as it is now.
     pub(crate) fn put(&mut self, object: WatchedObject) {
         match object {
-            WatchedObject::Node(node) => self.put_node(node),
-            WatchedObject::Pod(pod) => self.put_pod(pod),
-            WatchedObject::Namespace(namespace) => self.put_namespace(namespace),
-            WatchedObject::Unreadable(object) => self.put_unreadable(object),
+            WatchedObject::Node(name, node) => self.put_node(name, node),
+            WatchedObject::Pod(pod, is_readable) => self.put_pod(pod, is_readable),
+            WatchedObject::Namespace(name, namespace) => {
+                self.namespaces.put(name, namespace, self.lists[Resource::Namespaces as usize]);
+            }
         }
     }
 
     /// An object is gone.
     pub(crate) fn remove(&mut self, object: WatchedObject) {
         match object {
-            WatchedObject::Node(node) => self.remove_node(node.name()),
-            WatchedObject::Pod(pod) => self.remove_pod(&pod),
-            WatchedObject::Namespace(namespace) => self.remove_namespace(namespace.name()),
-            WatchedObject::Unreadable(object) => self.remove_unreadable(&object),
+            WatchedObject::Node(name, _) => self.remove_node(&name),
+            WatchedObject::Pod(pod, _) => self.remove_pod(&pod),
+            WatchedObject::Namespace(name, _) => self.namespaces.remove(&name),
         }
     }
 
+    /// The numbers of the Nodes and of the pods that cannot be read.
+    pub(crate) fn unreadable(&self) -> (usize, usize) {
+        let nodes = self.entries.values().filter(|entry| entry.is_unreadable).count();
+        (nodes, self.entries.values().map(|entry| entry.unreadable.len()).sum())
+    }
+
     fn end_nodes(&mut self, list: u64) {
-        let is_gone = |entry: &NodeEntry| entry.node.is_some() && entry.seen < list;
+        let is_gone = |entry: &NodeEntry| (entry.node.is_some() || entry.is_unreadable) && entry.seen < list;
         let gone: Vec<Arc<str>> =
             self.entries.iter().filter(|(_, entry)| is_gone(entry)).map(|(name, _)| Arc::clone(name)).collect();
         for name in gone {
@@ -108,76 +108,59 @@ impl ClusterStore {
         }
     }
 
-    /// A Node as it is now.
-    pub(crate) fn put_node(&mut self, node: Node) {
-        let (name, seen) = (Arc::clone(node.name()), self.lists[Resource::Nodes as usize]);
-        self.forget_unreadable(Resource::Nodes, "", &name);
+    /// A Node as it is now; none: it cannot be read.
+    fn put_node(&mut self, name: Arc<str>, node: Option<Node>) {
         let entry = self.entries.entry(Arc::clone(&name)).or_default();
-        entry.seen = seen;
-        if entry.node.as_ref().is_some_and(|own| own.json() == node.json()) {
-            return;
+        (entry.seen, entry.is_unreadable) = (self.lists[Resource::Nodes as usize], node.is_none());
+        if entry.node.as_ref().map(|own| own.json()) != node.as_ref().map(Node::json) {
+            entry.node = node.map(Arc::new);
+            self.dirty.insert(name);
         }
-        entry.node = Some(Arc::new(node));
-        self.mark_dirty(&name);
     }
 
     /// A Node is gone.
-    pub(crate) fn remove_node(&mut self, name: &str) {
-        self.forget_unreadable(Resource::Nodes, "", name);
-        if let Some(entry) = self.entries.get_mut(name)
-            && entry.node.take().is_some()
-        {
-            self.mark_dirty(name);
+    fn remove_node(&mut self, name: &str) {
+        if let Some(entry) = self.entries.get_mut(name) {
+            (entry.node, entry.is_unreadable) = (None, false);
+            self.dirty.insert(name.into());
         }
     }
 
     fn end_pods(&mut self, list: u64, began: Instant) {
-        let gone: Vec<Arc<Pod>> =
-            self.pods.iter().filter(|(_, seen)| **seen < list).map(|(PodByName(pod), _)| Arc::clone(pod)).collect();
-        for pod in gone {
-            self.pods.remove(&PodName::of(&pod));
+        let gone: Vec<_> = self.pods.extract_if(|_, seen| *seen < list).collect();
+        for (PodByUid(pod), _) in gone {
             self.detach(&pod);
         }
-        let not_bound: Vec<Box<str>> = self
-            .reserved
-            .iter()
-            .filter(|(_, reserved)| reserved.is_settled_before(began))
-            .map(|(uid, _)| uid.clone())
-            .collect();
-        for uid in not_bound {
-            self.end_reservation(&uid);
+        let not_bound: Vec<_> = self.reserved.extract_if(|_, reserved| reserved.is_settled_before(began)).collect();
+        for (_, reserved) in not_bound {
+            self.detach(&reserved.pod);
         }
         self.pool.prune();
     }
 
     /// A pod as it is now; one that is bound to no node, or has ended, is not kept.
-    pub(crate) fn put_pod(&mut self, pod: Pod) {
-        self.forget_unreadable(Resource::Pods, pod.namespace(), pod.name());
+    fn put_pod(&mut self, pod: Pod, is_readable: bool) {
         if pod.node().is_none() || pod.finished() {
             self.remove_pod(&pod);
             return;
         }
         let pod = self.pool.share(pod);
-        let shown = self.pods.remove_entry(&PodName::of(&pod)).map(|(PodByName(pod), _)| pod);
+        let shown = self.pods.remove_entry(pod.uid()).map(|(PodByUid(pod), _)| pod);
         // The watch shows it on a node: that is final, regardless of its reservation.
         let reserved = self.reserved.remove(pod.uid()).map(|reserved| reserved.pod);
         let before = [shown, reserved];
-        let same = before.iter().flatten().find(|old| ***old == pod).cloned();
+        let same = before.iter().flatten().find(|old| is_readable && ***old == pod).cloned();
         let pod = same.unwrap_or_else(|| Arc::new(pod));
         for old in before.iter().flatten().filter(|old| !Arc::ptr_eq(old, &pod)) {
             self.detach(old);
         }
-        self.attach(&pod);
-        self.pods.insert(PodByName(pod), self.lists[Resource::Pods as usize]);
+        self.attach(&pod, is_readable);
+        self.pods.insert(PodByUid(pod), self.lists[Resource::Pods as usize]);
     }
 
     /// A pod is gone, or holds nothing on its node any more.
-    pub(crate) fn remove_pod(&mut self, pod: &Pod) {
-        self.forget_unreadable(Resource::Pods, pod.namespace(), pod.name());
-        let name = PodName::of(pod);
-        let shown = self.pods.get_key_value(&name).filter(|(PodByName(shown), _)| shown.uid() == pod.uid());
-        if let Some(shown) = shown.map(|(PodByName(shown), _)| Arc::clone(shown)) {
-            self.pods.remove(&name);
+    fn remove_pod(&mut self, pod: &Pod) {
+        if let Some((PodByUid(shown), _)) = self.pods.remove_entry(pod.uid()) {
             self.detach(&shown);
         }
         // An event without a node is from before the bind.
@@ -186,24 +169,12 @@ impl ClusterStore {
         }
     }
 
-    fn put_namespace(&mut self, namespace: Namespace) {
-        self.forget_unreadable(Resource::Namespaces, "", namespace.name());
-        self.namespaces.put(namespace, self.lists[Resource::Namespaces as usize]);
-    }
-
-    fn remove_namespace(&mut self, name: &str) {
-        self.forget_unreadable(Resource::Namespaces, "", name);
-        self.namespaces.remove(name);
-    }
-
     /// Puts a pod on its node.
-    fn attach(&mut self, pod: &Arc<Pod>) {
+    fn attach(&mut self, pod: &Arc<Pod>, is_readable: bool) {
         let Some(node) = pod.node() else { return };
-        if !self.entries.contains_key(node) {
-            self.entries.insert(node.into(), NodeEntry::default());
-        }
-        if self.entries.get_mut(node).is_some_and(|entry| entry.add(pod)) {
-            self.mark_dirty(node);
+        let node = Arc::<str>::from(node);
+        if self.entries.entry(Arc::clone(&node)).or_default().add(pod, is_readable) {
+            self.dirty.insert(node);
         }
     }
 
@@ -212,19 +183,30 @@ impl ClusterStore {
         let Some(node) = pod.node() else { return };
         if let Some(entry) = self.entries.get_mut(node) {
             entry.remove(pod);
-            self.mark_dirty(node);
+            self.dirty.insert(node.into());
         }
     }
+}
 
-    fn mark_dirty(&mut self, name: &str) {
-        if let Some((name, entry)) = self.entries.get_key_value(name)
-            && !entry.dirty
-        {
-            self.dirty.push(Arc::clone(name));
-        }
-        if let Some(entry) = self.entries.get_mut(name) {
-            entry.dirty = true;
-        }
+// === impl PodByUid ===
+
+impl Borrow<str> for PodByUid {
+    fn borrow(&self) -> &str {
+        self.0.uid()
+    }
+}
+
+impl PartialEq for PodByUid {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.uid() == other.0.uid()
+    }
+}
+
+impl Eq for PodByUid {}
+
+impl Hash for PodByUid {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.uid().hash(state);
     }
 }
 

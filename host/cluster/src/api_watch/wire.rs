@@ -12,7 +12,10 @@ use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
 use super::resource::Resource;
-use crate::{api::error_text, backoff::random, clock::timeout};
+use crate::{
+    api::error_text,
+    clock::{random_part, timeout},
+};
 
 /// Objects of a page. A page is all of the JSON that is held at once: 250 pods of 10 kB have 2.5 MB.
 const PAGE_OBJECTS: u32 = 250;
@@ -88,17 +91,10 @@ impl Position {
         }
     }
 
-    /// Moves to a bookmark. Versions grow; a smaller one comes from an API server whose store was restored.
-    pub(super) fn move_to(&mut self, bookmark: &RawValue) -> Result<(), WatchFailure> {
-        let number = |version: Option<&String>| version.and_then(|version| version.parse::<u128>().ok());
-        let (before, now) = (self.version(), text_at(bookmark.get(), "/metadata/resourceVersion"));
-        match now {
-            Some(now) if number(Some(&now)) >= number(before.as_ref()) => {
-                *self = Self::Version(now);
-                Ok(())
-            }
-            now => Err(WatchFailure::out_of_step(&format_args!("version {now:?} came after version {before:?}"))),
-        }
+    /// Of a bookmark.
+    pub(super) fn of(bookmark: &RawValue) -> Result<Self, WatchFailure> {
+        let version = text_at(bookmark.get(), "/metadata/resourceVersion").map(Self::Version);
+        version.ok_or_else(|| WatchFailure::out_of_step(&"a bookmark without a version"))
     }
 }
 
@@ -158,7 +154,7 @@ pub(super) async fn watch(
     resource: Resource,
     version: &str,
 ) -> Result<impl Stream<Item = io::Result<String>> + use<>, WatchFailure> {
-    let timeout = Some(WATCH_SECONDS.mul_add(0.25 * random(), WATCH_SECONDS) as u32);
+    let timeout = Some(WATCH_SECONDS.mul_add(0.25 * random_part(), WATCH_SECONDS) as u32);
     let params = WatchParams { field_selector: resource.selector(), timeout, ..WatchParams::default() };
     let request = Request::new(resource.path()).watch(&params, version).map_err(Error::BuildRequest)?;
     Ok(answer(client.request_stream(request)).await?.lines())
@@ -193,18 +189,15 @@ mod tests {
     }
 
     #[test]
-    fn a_position_moves_with_events_and_bookmarks_and_never_back() {
+    fn events_and_bookmarks_have_a_position() {
         let line = r#"{"type":"ADDED","object":{"metadata":{"resourceVersion":"9","annotations":null}}}"#;
         let event: WatchEvent<'_> = serde_json::from_str(line).unwrap();
         assert_eq!(event.kind, EventKind::Added);
-        let mut position = Position::Event(line.to_owned());
-        assert_eq!(position.version().as_deref(), Some("9"));
-        let bookmark = |version: &str| {
-            RawValue::from_string(format!(r#"{{"metadata":{{"resourceVersion":"{version}"}}}}"#)).unwrap()
-        };
-        assert!(position.move_to(&bookmark("8")).unwrap_err().needs_list);
-        position.move_to(&bookmark("10")).unwrap();
-        assert_eq!(position, Position::Version("10".to_owned()));
+        assert_eq!(Position::Event(line.to_owned()).version().as_deref(), Some("9"));
+        let bookmark = |metadata: &str| RawValue::from_string(format!(r#"{{"metadata":{metadata}}}"#)).unwrap();
+        assert!(Position::of(&bookmark("{}")).unwrap_err().needs_list);
+        let at = Position::of(&bookmark(r#"{"resourceVersion":"10"}"#)).unwrap();
+        assert_eq!(at, Position::Version("10".to_owned()));
         assert!(serde_json::from_str::<WatchEvent<'_>>(r#"{"type":"OTHER","object":{}}"#).is_err());
     }
 

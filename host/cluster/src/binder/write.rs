@@ -1,18 +1,10 @@
 //! One POST of a Binding, and its outcome.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Instant,
-};
+use std::{sync::Arc, time::Instant};
 
-use kube::{
-    Client, Error,
-    api::PostParams,
-    core::{Request, Status},
-};
+use http::{Request, header::CONTENT_TYPE};
+use hyper_util::client::legacy::Error as HttpError;
+use kube::{Client, Error};
 use plimsoll_core::{BindError, Binding, Pod};
 use serde_json::json;
 
@@ -29,8 +21,6 @@ pub(super) struct Ready {
     pub(super) client: Client,
     /// When the list of this term had ended.
     pub(super) since: Instant,
-    /// Whether the API server is known to copy the labels of a Binding to the pod.
-    pub(super) takes_labels: AtomicBool,
 }
 
 /// The outcome of a write.
@@ -50,7 +40,9 @@ pub(super) enum WriteOutcome {
 pub(super) async fn attempt(ready: &Ready, pod: &Arc<Pod>, binding: &Binding, deadline: Instant) -> WriteOutcome {
     let request = match request(ready, pod, binding) {
         Ok(request) => request,
-        Err(error) => return WriteOutcome::NotWritten(error),
+        Err(error) => {
+            return WriteOutcome::NotWritten(BindError::Api(format!("the binding makes no request: {error}")));
+        }
     };
     let left = || deadline.saturating_duration_since(clock::now()).min(ready.term.timings().settle());
     if !binding.labels.is_empty() {
@@ -69,10 +61,26 @@ pub(super) async fn attempt(ready: &Ready, pod: &Arc<Pod>, binding: &Binding, de
     }
     match clock::timeout(left, ready.client.request_text(request)).await {
         Ok(Ok(_)) => WriteOutcome::Written,
-        Ok(Err(Error::Api(status))) => refused(&status),
-        Ok(Err(error)) if is_without_connection(&error) => WriteOutcome::NotWritten(BindError::Api(text(&error))),
-        Ok(Err(error)) => WriteOutcome::Unknown(text(&error)),
+        Ok(Err(error)) => failed(&error),
         Err(_) => WriteOutcome::Unknown(format!("no answer to the binding within {left:.0?}")),
+    }
+}
+
+/// The outcome of a write that the client reports as failed.
+fn failed(error: &Error) -> WriteOutcome {
+    match error {
+        Error::Api(status) => match status.code {
+            409 => WriteOutcome::Refused(status.message.clone()),
+            404 => WriteOutcome::NotWritten(BindError::NoPod),
+            400..500 => WriteOutcome::NotWritten(BindError::Api(text(error))),
+            // A server that reports a timeout may still have its store carry out the write.
+            _ => WriteOutcome::Unknown(text(error)),
+        },
+        // There was no connection to write to.
+        Error::Service(cause) if cause.downcast_ref().is_some_and(HttpError::is_connect) => {
+            WriteOutcome::NotWritten(BindError::Api(text(error)))
+        }
+        _ => WriteOutcome::Unknown(text(error)),
     }
 }
 
@@ -86,9 +94,9 @@ pub(super) fn text(error: &Error) -> String {
 
 /// `POST pods/{name}/binding`. The pod must have the UID and the version that were read: a write that was
 /// frozen on its way fails if anything happened to the pod since.
-fn request(ready: &Ready, pod: &Pod, binding: &Binding) -> Result<http::Request<Vec<u8>>, BindError> {
+fn request(ready: &Ready, pod: &Pod, binding: &Binding) -> http::Result<Request<Vec<u8>>> {
     let version = pod.field("/metadata/resourceVersion").and_then(|text| serde_json::from_str::<String>(text).ok());
-    let mut body = json!({
+    let body = json!({
         "apiVersion": "v1",
         "kind": "Binding",
         "metadata": {
@@ -97,39 +105,14 @@ fn request(ready: &Ready, pod: &Pod, binding: &Binding) -> Result<http::Request<
             "uid": binding.uid,
             "resourceVersion": version.unwrap_or_default(),
             "annotations": binding.annotations,
+            "labels": binding.labels,
         },
         "target": {"apiVersion": "v1", "kind": "Node", "name": binding.node},
     });
-    if !binding.labels.is_empty() {
-        body["metadata"]["labels"] = json!(binding.labels);
-    }
-    let wrong = |error: &dyn std::fmt::Display| BindError::Api(format!("the binding makes no request: {error}"));
-    let body = body.to_string().into_bytes();
-    let parameters = PostParams::default();
-    let request =
-        Request::new(pods_path(&binding.namespace)).create_subresource("binding", &binding.name, &parameters, body);
-    let mut request = request.map_err(|error| wrong(&error))?;
     // The API server stops working at it then (`timeout`: k8s.io/apiserver, filters/request_deadline.go).
-    let uri = format!("{}?timeout={}ms", request.uri().path(), ready.term.timings().handling().as_millis());
-    *request.uri_mut() = uri.parse().map_err(|error| wrong(&error))?;
-    Ok(request)
-}
-
-fn refused(status: &Status) -> WriteOutcome {
-    let message = || format!("{} ({})", status.message, status.code);
-    match status.code {
-        409 => WriteOutcome::Refused(status.message.clone()),
-        404 => WriteOutcome::NotWritten(BindError::NoPod),
-        400..500 => WriteOutcome::NotWritten(BindError::Api(message())),
-        // A server that reports a timeout may still have its store carry out the write.
-        _ => WriteOutcome::Unknown(message()),
-    }
-}
-
-/// Whether there was no connection to write to.
-fn is_without_connection(error: &Error) -> bool {
-    let Error::Service(error) = error else { return false };
-    error.downcast_ref::<hyper_util::client::legacy::Error>().is_some_and(hyper_util::client::legacy::Error::is_connect)
+    let (path, timeout) = (pods_path(&binding.namespace), ready.term.timings().handling().as_millis());
+    let request = Request::post(format!("{path}/{}/binding?timeout={timeout}ms", binding.name));
+    request.header(CONTENT_TYPE, "application/json").body(body.to_string().into_bytes())
 }
 
 /// The path of the pods of a namespace. The border has checked its name and the pod's: see [`plimsoll_core::BindQuery`].
@@ -137,21 +120,17 @@ pub(super) fn pods_path(namespace: &str) -> String {
     format!("/api/v1/namespaces/{namespace}/pods")
 }
 
-/// Asks the API server for its version, once for each term if it is new enough.
+/// Asks the API server for its version: an old one drops labels.
 async fn check_labels(ready: &Ready) -> Result<(), BindError> {
-    if ready.takes_labels.load(Ordering::Relaxed) {
-        return Ok(());
-    }
     let version = ready.client.apiserver_version().await;
     let version = version.map_err(|error| BindError::Api(format!("its version is not known: {}", text(&error))))?;
-    if !is_new_enough(&version.major, &version.minor) {
-        let (major, minor) = (version.major, version.minor);
-        return Err(BindError::Api(format!(
-            "version {major}.{minor} drops the labels of a Binding, and a policy gives the pod labels: that needs 1.{LABELS_MINOR}"
-        )));
+    if is_new_enough(&version.major, &version.minor) {
+        return Ok(());
     }
-    ready.takes_labels.store(true, Ordering::Relaxed);
-    Ok(())
+    let (major, minor) = (version.major, version.minor);
+    Err(BindError::Api(format!(
+        "version {major}.{minor} drops the labels of a Binding, and a policy gives the pod labels: that needs 1.{LABELS_MINOR}"
+    )))
 }
 
 /// Providers write a minor version such as `36+`.

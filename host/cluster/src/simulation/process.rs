@@ -24,11 +24,11 @@ use tower::{BoxError, service_fn};
 
 use super::{
     api::DEVICE,
-    sabotage::{Defect, Sabotaged},
+    sabotage::{Defect, Sabotage},
     world::{LEASE, micros},
 };
 use crate::{
-    ApiBinder, ApiServer, AssumeCache, ClusterWatch, Leadership, LeadershipState, LeaseConfig, LeaseTimings, Term,
+    ApiBinder, ApiServer, ClusterWatch, Leadership, LeadershipState, LeaseConfig, LeaseTimings, Term,
     clock::{
         self,
         paused::{self, PausedClock},
@@ -113,7 +113,9 @@ pub(super) struct Process {
     /// Up to where it has run, by the world's clock.
     pub(super) at: u64,
     pub(super) frozen_until: u64,
-    fault: Option<Defect>,
+    /// The number of its terms that were seen.
+    pub(super) terms: u64,
+    sabotage: Arc<Sabotage>,
 }
 
 // === impl Process ===
@@ -148,17 +150,27 @@ impl Process {
             let synced = Arc::clone(&watch);
             let leadership = Leadership::start(&api, config, async move { synced.synced().await });
             let leadership = Arc::new(leadership);
-            let assume_cache: Arc<dyn AssumeCache> = match fault {
-                Some(fault) => Arc::new(Sabotaged::new(Arc::clone(&watch), fault)),
-                None => Arc::clone(&watch) as _,
-            };
-            let binder = ApiBinder::start(&api, assume_cache, Arc::clone(&leadership), REQUEST_TIMEOUT);
+            let binder = ApiBinder::start(&api, Arc::clone(&watch), Arc::clone(&leadership), REQUEST_TIMEOUT);
             (watch, leadership, Arc::new(binder))
         };
         let (watch, leadership, binder) = parts;
-        let started = (now, base);
-        let runtime = Some(runtime);
-        Self { url, clock, outbox, watch, leadership, binder, runtime, started, rate, at: now, frozen_until: 0, fault }
+        let (started, at, frozen_until, terms, runtime) = ((now, base), now, 0, 0, Some(runtime));
+        let sabotage = Arc::new(Sabotage::new(fault, Arc::clone(&watch)));
+        Self {
+            url,
+            clock,
+            outbox,
+            watch,
+            leadership,
+            binder,
+            runtime,
+            started,
+            rate,
+            at,
+            frozen_until,
+            terms,
+            sabotage,
+        }
     }
 
     /// Runs up to this moment of the world, or until something leaves the process.
@@ -167,6 +179,9 @@ impl Process {
         let stopped = self.clock.run(runtime, self.local(until));
         let ticks = micros(stopped.duration_since(self.started.1));
         self.at = self.at.max((self.started.0 + ticks * 1000 / self.rate).min(until));
+        if let LeadershipState::Leads(term) = self.leadership.leadership_state() {
+            self.terms = self.terms.max(term.number());
+        }
         let outbox = std::mem::take(&mut *self.outbox.lock().unwrap());
         if outbox.sent.is_empty() && outbox.outcomes.is_empty() && !outbox.is_frozen {
             self.at = until;
@@ -189,10 +204,6 @@ impl Process {
             && self.binder.leader() == Leader::ThisReplica
     }
 
-    pub(super) fn terms(&self) -> u64 {
-        self.leadership.terms()
-    }
-
     /// The UIDs and devices that it sees on a node.
     pub(super) fn placed(&self, node: &str) -> BTreeSet<(String, String)> {
         let Some(slot) = slot(&self.watch.cluster(), node) else { return BTreeSet::new() };
@@ -207,12 +218,12 @@ impl Process {
 
     /// It is asked to bind a pod; policies take `asking` to answer.
     pub(super) fn bind(&self, order: BindOrder, limits: Limits, asking: Duration) {
-        let compares_cluster = self.fault != Some(Defect::ComparesTheNodeAlone);
         let (binder, watch, outbox) = (Arc::clone(&self.binder), Arc::clone(&self.watch), Arc::clone(&self.outbox));
+        let sabotage = Arc::clone(&self.sabotage);
         let Some(runtime) = &self.runtime else { return };
         let _entered = self.clock.enter();
         runtime.spawn(async move {
-            let outcome = bind(&binder, &watch, &order, limits, asking, compares_cluster).await;
+            let outcome = bind(&binder, &watch, &order, limits, asking, &sabotage).await;
             outbox.lock().unwrap().outcomes.push((order, outcome));
             paused::stop();
         });
@@ -272,7 +283,7 @@ async fn bind(
     order: &BindOrder,
     limits: Limits,
     asking: Duration,
-    compares_cluster: bool,
+    sabotage: &Sabotage,
 ) -> BindResult {
     let deadline = clock::now() + REQUEST_TIMEOUT;
     let mut pod = Arc::new(shown_pod(order));
@@ -311,9 +322,10 @@ async fn bind(
             labels: BTreeMap::new(),
         };
         let is_unchanged = |newest: &Arc<Cluster>| {
+            let compares_cluster = sabotage.defect != Some(Defect::ComparesTheNodeAlone);
             has_same_records(newest, &seen) && (!compares_cluster || others_in(newest, &order.uid) == taken)
         };
-        let mut reservation = match binder.reserve_pod(&pod, binding, &is_unchanged) {
+        let mut reservation = match sabotage.reserve(binder, &pod, &binding, &is_unchanged) {
             Err(NotReserved::Changed) => continue,
             Ok(reservation) if is_fresh => reservation,
             reserved => {
@@ -330,11 +342,12 @@ async fn bind(
                 }
             }
         };
-        return match reservation.write(&pod, deadline).await {
-            Ok(()) => BindResult::Bound,
-            Err(BindError::Timeout(_)) => BindResult::Unknown,
-            Err(error) => BindResult::Failed(error.to_string()),
-        };
+        let (result, id) = (reservation.write(&pod, deadline).await, reservation.id.clone());
+        drop(reservation);
+        let Err(error) = result else { return BindResult::Bound };
+        let is_unknown = matches!(error, BindError::Timeout(_));
+        sabotage.end(&id, &pod, &binding, is_unknown);
+        return if is_unknown { BindResult::Unknown } else { BindResult::Failed(error.to_string()) };
     }
     BindResult::Failed("the node is restless".to_owned())
 }

@@ -1,16 +1,13 @@
-//! The gateway's view with one part of the cure taken out: the worlds must notice.
+//! A gateway with one part of the cure taken out: the worlds must notice.
 
 use std::{
     collections::HashMap,
-    future::Future,
-    pin::Pin,
     sync::{Arc, Mutex},
-    time::Instant,
 };
 
-use plimsoll_core::{IsUnchanged, NotReserved, Pod};
+use plimsoll_core::{Binding, IsUnchanged, NotReserved, Pod};
 
-use crate::{AssumeCache, ClusterWatch, ReservationId, clock};
+use crate::{ApiBinder, ClusterWatch, api_watch::ReservationId, binder::ApiReservation, clock};
 
 /// The part of the fix that is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,93 +27,61 @@ impl Defect {
         [Self::ReleasesByUid, Self::ReservesBlindly, Self::ComparesTheNodeAlone, Self::ForgetsTheUnknown];
 }
 
-pub(super) struct Sabotaged {
+/// The reservations of a process, which has this defect.
+pub(super) struct Sabotage {
+    pub(super) defect: Option<Defect>,
     watch: Arc<ClusterWatch>,
-    fault: Defect,
     /// The latest reservation of each pod.
     latest: Mutex<HashMap<String, ReservationId>>,
-    /// Every reservation, and its pod.
-    all: Mutex<Vec<(ReservationId, Arc<Pod>)>>,
 }
 
-// === impl Sabotaged ===
+// === impl Sabotage ===
 
-impl Sabotaged {
-    pub(super) fn new(watch: Arc<ClusterWatch>, fault: Defect) -> Self {
-        Self { watch, fault, latest: Mutex::default(), all: Mutex::default() }
+impl Sabotage {
+    pub(super) fn new(defect: Option<Defect>, watch: Arc<ClusterWatch>) -> Self {
+        Self { defect, watch, latest: Mutex::default() }
     }
 
-    /// The former `forget`: the pod is released wherever it is.
-    fn forget(&self, uid: &str) {
-        let latest = self.latest.lock().unwrap().remove(uid);
-        if let Some(latest) = latest {
-            self.watch.release(&latest);
-        }
-    }
-
-    /// The former `assume`: the pod is moved to the node of this bind.
-    fn assume(&self, pod: &Arc<Pod>, settled: Instant) {
-        self.forget(pod.uid());
-        if let Ok(id) = self.watch.reserve(Arc::clone(pod), &|_| true) {
-            self.watch.settle_at(&id, None, settled);
-            self.latest.lock().unwrap().insert(pod.uid().to_owned(), id);
-        }
-    }
-
-    fn given(&self, id: &ReservationId) -> Option<Arc<Pod>> {
-        let all = self.all.lock().unwrap();
-        all.iter().find(|(own, _)| own == id).map(|(_, pod)| Arc::clone(pod))
-    }
-}
-
-impl AssumeCache for Sabotaged {
-    fn reserve(&self, pod: Arc<Pod>, is_unchanged: &IsUnchanged<'_>) -> Result<ReservationId, NotReserved> {
+    pub(super) fn reserve<'b>(
+        &self,
+        binder: &'b ApiBinder,
+        pod: &Arc<Pod>,
+        binding: &Binding,
+        is_unchanged: &IsUnchanged<'_>,
+    ) -> Result<ApiReservation<'b>, NotReserved> {
         let is_unchanged: &IsUnchanged<'_> =
-            if self.fault == Defect::ReservesBlindly { &|_| true } else { is_unchanged };
-        let mut result = self.watch.reserve(Arc::clone(&pod), is_unchanged);
-        if self.fault == Defect::ReleasesByUid && matches!(result, Err(NotReserved::Undecided(_))) {
+            if self.defect == Some(Defect::ReservesBlindly) { &|_| true } else { is_unchanged };
+        let mut result = binder.reserve_pod(pod, binding.clone(), is_unchanged);
+        if self.defect == Some(Defect::ReleasesByUid) && matches!(result, Err(NotReserved::Undecided(_))) {
             self.forget(pod.uid());
-            result = self.watch.reserve(Arc::clone(&pod), &|_| true);
+            result = binder.reserve_pod(pod, binding.clone(), &|_| true);
         }
-        if let Ok(id) = &result {
-            self.latest.lock().unwrap().insert(pod.uid().to_owned(), id.clone());
-            self.all.lock().unwrap().push((id.clone(), pod));
+        if let Ok(reservation) = &result {
+            self.latest.lock().unwrap().insert(pod.uid().to_owned(), reservation.id.clone());
         }
         result
     }
 
-    fn forward(&self, pod: Arc<Pod>) {
-        self.watch.forward(pod);
-    }
-
-    fn end_forwarded(&self, uid: &str) {
-        self.watch.end_forwarded(uid);
-    }
-
-    fn settle_at(&self, id: &ReservationId, pod: Option<Arc<Pod>>, settled: Instant) {
-        let is_unknown = pod.is_none() && settled != clock::now();
-        match (self.fault, self.given(id)) {
-            (Defect::ForgetsTheUnknown, _) if is_unknown => self.watch.release(id),
-            (Defect::ReleasesByUid, Some(given)) if is_unknown => self.assume(&given, settled),
-            (Defect::ReleasesByUid, Some(given)) if pod.as_ref().is_some_and(|pod| pod.node() != given.node()) => {
-                self.forget(id.uid());
+    /// A bind with this reservation has failed, or nobody knows.
+    pub(super) fn end(&self, id: &ReservationId, pod: &Pod, binding: &Binding, is_unknown: bool) {
+        match self.defect {
+            Some(Defect::ForgetsTheUnknown) if is_unknown => self.watch.change(|store| store.release(id)),
+            Some(Defect::ReleasesByUid) => {
+                self.forget(pod.uid());
+                let placed = Arc::new(pod.placed_on(&binding.node, &binding.annotations, &binding.labels));
+                if is_unknown && let Ok(id) = self.watch.reserve(placed, &|_| true) {
+                    self.watch.change(|store| store.settle_at(&id, None, clock::now()));
+                    self.latest.lock().unwrap().insert(pod.uid().to_owned(), id);
+                }
             }
-            _ => self.watch.settle_at(id, pod, settled),
+            _ => {}
         }
     }
 
-    fn release(&self, id: &ReservationId) {
-        match self.fault {
-            Defect::ReleasesByUid => self.forget(id.uid()),
-            _ => self.watch.release(id),
+    /// The pod is released wherever it is.
+    fn forget(&self, uid: &str) {
+        if let Some(latest) = self.latest.lock().unwrap().remove(uid) {
+            self.watch.change(|store| store.release(&latest));
         }
-    }
-
-    fn observe(&self, pod: &Pod, began: Instant) {
-        self.watch.observe(pod, began);
-    }
-
-    fn relist(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        Box::pin(self.watch.relist())
     }
 }

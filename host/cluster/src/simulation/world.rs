@@ -163,7 +163,7 @@ impl World {
             (self.now, self.api.now) = (at, at);
             if matches!(event, SimulationEvent::Look) {
                 if self.is_well() {
-                    self.tally.terms += self.processes.iter().map(Process::terms).sum::<u64>();
+                    self.tally.terms += self.processes.iter().map(|process| process.terms).sum::<u64>();
                     return self.tally.clone();
                 }
                 assert!(self.now < TROUBLE + RECOVERY, "something is lost: {}", self.not_well());
@@ -299,7 +299,7 @@ impl World {
         self.tell(self.now, || format!("gateway-{index} dies and is started again"));
         let next = Process::start(self.now, index, &mut self.chance, self.trouble, self.fault);
         let dead = std::mem::replace(&mut self.processes[index], next);
-        self.tally.terms += dead.terms();
+        self.tally.terms += dead.terms;
     }
 
     // --- the end ---

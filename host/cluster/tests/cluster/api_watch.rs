@@ -1,32 +1,95 @@
 //! The watch on an API server that is slow, forgets, cuts off, refuses and lies.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
-use plimsoll_cluster::AssumeCache;
-use plimsoll_core::{Cluster, Pod};
+use plimsoll_cluster::ClusterWatch;
+use plimsoll_core::{Cluster, Pod, PodRead, Read, View};
+use plimsoll_harness::FakeApi;
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
-use crate::fake_api::{FakeApi, Followed};
+use crate::{PATIENCE, connect};
 
 /// Far longer than a test takes.
 const LONG: Duration = Duration::from_mins(10);
 
-fn node(name: &str, version: u64) -> Value {
-    json!({"metadata": {"name": name, "resourceVersion": version.to_string()}})
+const NODES: &str = "/api/v1/nodes";
+const PODS: &str = "/api/v1/pods";
+const NAMESPACES: &str = "/api/v1/namespaces";
+
+/// An API server and a watch on it.
+struct Followed {
+    api: FakeApi,
+    watch: ClusterWatch,
+    published: watch::Receiver<Arc<Cluster>>,
 }
 
-fn pod(name: &str, node: &str, version: u64) -> Value {
-    json!({
-        "metadata": {"name": name, "namespace": "web", "uid": format!("uid-{name}"), "resourceVersion": version.to_string()},
-        "spec": {"nodeName": node},
-    })
+// === impl Followed ===
+
+impl Followed {
+    /// Follows an API server with the nodes n1 to n3 and the pod p1 on n1.
+    async fn three_nodes(staleness: Duration) -> Self {
+        let api = FakeApi::start(["n1", "n2", "n3"].map(node), [pod("p1", "n1")]).unwrap();
+        let followed = Self::follow(api, staleness);
+        followed.watch.synced().await;
+        followed
+    }
+
+    fn follow(api: FakeApi, staleness: Duration) -> Self {
+        let (sender, published) = watch::channel(Arc::default());
+        let publish = move |cluster| drop(sender.send_replace(cluster));
+        let watch = ClusterWatch::start(&connect(&api), staleness, publish);
+        Self { api, watch, published }
+    }
+
+    /// Waits for a cluster that fits.
+    async fn until(&mut self, what: &str, fits: impl Fn(&Arc<Cluster>) -> bool) -> Arc<Cluster> {
+        let found = soon(what, self.published.wait_for(fits)).await;
+        Arc::clone(&found.unwrap())
+    }
+
+    /// Waits for something that no cluster shows.
+    async fn until_so(&self, what: &str, is_so: impl Fn(&Self) -> bool) {
+        let poll = async {
+            while !is_so(self) {
+                tokio::task::yield_now().await;
+            }
+        };
+        soon(what, poll).await;
+    }
+
+    /// The number of lists of pods.
+    fn lists(&self) -> usize {
+        self.api.requests(PODS).iter().filter(|target| !target.contains("watch=true")).count()
+    }
+
+    /// The positions from which pods were watched.
+    fn positions(&self) -> Vec<u64> {
+        let targets = self.api.requests(PODS);
+        let versions = targets.iter().filter_map(|target| target.split("resourceVersion=").nth(1));
+        versions.map(|version| version.split('&').next().unwrap().parse().unwrap()).collect()
+    }
 }
 
-fn bound(name: &str, node: &str) -> Arc<Pod> {
-    Arc::new(Pod::placed_from_json(pod(name, node, 1).to_string().as_bytes()).unwrap())
+async fn soon<T>(what: &str, done: impl Future<Output = T>) -> T {
+    #[expect(clippy::disallowed_methods, reason = "the simulation has no part in a test outside of the crate")]
+    let done = tokio::time::timeout(PATIENCE, done).await;
+    done.unwrap_or_else(|_| panic!("waited in vain for {what}"))
+}
+
+fn node(name: &str) -> Value {
+    json!({"metadata": {"name": name}})
+}
+
+fn pod(name: &str, node: &str) -> Value {
+    json!({"metadata": {"name": name, "namespace": "web"}, "spec": {"nodeName": node}})
+}
+
+/// A pod that Kubernetes would not take.
+fn unreadable(name: &str, node: &str) -> Value {
+    let mut pod = pod(name, node);
+    pod["spec"]["containers"] = json!([{"resources": {"requests": {"cpu": "lots"}}}]);
+    pod
 }
 
 fn placed(cluster: &Cluster, node: &str) -> Vec<String> {
@@ -35,225 +98,186 @@ fn placed(cluster: &Cluster, node: &str) -> Vec<String> {
     placed.pods().iter().map(|pod| pod.name().to_owned()).collect()
 }
 
-/// Three nodes in two pages, one pod, both watches open.
-async fn with_three_nodes(staleness: Duration) -> (FakeApi, Followed) {
-    let api = FakeApi::start((1..=3).map(|at| node(&format!("n{at}"), at)).collect(), vec![pod("p1", "n1", 4)]);
-    let mut followed = api.follow(staleness);
-    followed.until("the first lists", |cluster| cluster.slots().len() == 3).await;
-    followed.watch.synced().await;
-    (api, followed)
-}
-
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn pages_become_one_cluster_and_events_change_it() {
-    let (mut api, mut followed) = with_three_nodes(LONG).await;
-    assert_eq!((api.pages("/nodes"), api.pages("/pods")), (2, 1));
+    let api = FakeApi::start((0..300).map(|at| node(&format!("n{at}"))), [pod("p1", "n1")]).unwrap();
+    let mut followed = Followed::follow(api, LONG);
+    followed.until("all nodes", |cluster| cluster.slots().len() == 300).await;
+    assert!(followed.api.requests(NODES)[1].contains("continue="), "{:?}", followed.api.requests(NODES));
+    followed.watch.synced().await;
     assert!(followed.watch.status().doubts(LONG).is_empty());
-    let pods = api.watch("/pods").await;
-    assert_eq!(pods.from(), 100);
-    assert!(pods.target.contains("allowWatchBookmarks=true"), "{}", pods.target);
-    assert!(pods.target.contains("fieldSelector=spec.nodeName%21%3D%2C"), "{}", pods.target);
-    pods.event("ADDED", &pod("p2", "n1", 101));
+    followed.api.put_pod(pod("p2", "n1"));
     followed.until("p2", |cluster| placed(cluster, "n1") == ["p1", "p2"]).await;
-    pods.event("DELETED", &pod("p1", "n1", 102));
+    followed.api.delete_pod("web", "p1");
     let cluster = followed.until("the end of p1", |cluster| placed(cluster, "n1") == ["p2"]).await;
     assert_eq!(cluster.pod_count(), 1);
+    let watch = followed.api.requests(PODS).pop().unwrap();
+    assert!(watch.contains("allowWatchBookmarks=true"), "{watch}");
+    assert!(watch.contains("fieldSelector=spec.nodeName%21%3D%2C"), "{watch}");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_watch_that_expired_lists_again_and_drops_what_is_gone() {
-    let expired = json!({"kind": "Status", "code": 410, "reason": "Expired", "message": "too old resource version"});
-    let (mut api, mut followed) = with_three_nodes(LONG).await;
-    let pods = api.watch("/pods").await;
-    {
-        let mut world = api.world.lock().unwrap();
-        (world.pods, world.version) = (vec![pod("p2", "n2", 150), pod("p3", "n2", 151), pod("p4", "n3", 152)], 200);
-    }
-    pods.event("ERROR", &expired);
+    let mut followed = Followed::three_nodes(LONG).await;
+    followed.api.silence_watches();
+    followed.api.delete_pod("web", "p1");
+    followed.api.put_pod(pod("p2", "n2"));
+    followed.api.recover();
+    followed.api.compact();
     let cluster = followed.until("another list", |cluster| placed(cluster, "n1").is_empty()).await;
-    assert_eq!((placed(&cluster, "n2"), placed(&cluster, "n3")), (vec!["p2".into(), "p3".into()], vec!["p4".into()]));
-    let again = api.watch("/pods").await;
-    assert_eq!(again.from(), 200);
-
-    // The same, told by the status of the answer; and in the middle of a list.
-    api.world.lock().unwrap().pods.remove(0);
-    api.refuse("watch=true", 410, &expired);
-    api.refuse("continue=2", 410, &expired);
-    api.world.lock().unwrap().pods.push(pod("p5", "n1", 201));
-    drop(again);
-    let cluster = followed.until("a third list", |cluster| placed(cluster, "n1") == ["p5"]).await;
-    assert_eq!(cluster.pod_count(), 3);
+    assert_eq!(placed(&cluster, "n2"), ["p2"]);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_silent_watch_begins_anew_from_where_it_stood() {
-    let (mut api, mut followed) = with_three_nodes(Duration::from_millis(400)).await;
-    let pods = api.watch("/pods").await;
-    pods.bookmark(170);
-    // `pods` stays open, and says nothing more.
-    let again = api.watch("/pods").await;
-    assert!([100, 170].contains(&again.from()), "{}", again.target);
-    let again = api.watch("/pods").await;
-    assert_eq!(again.from(), 170);
-    assert_eq!(api.pages("/pods"), 1, "no list was needed");
-    again.event("ADDED", &pod("p2", "n2", 171));
+    let mut followed = Followed::three_nodes(Duration::from_millis(400)).await;
+    followed.api.silence_watches();
+    followed.until_so("three watches", |followed| followed.positions().len() > 2).await;
+    assert!(followed.positions().windows(2).all(|pair| pair[0] == pair[1]), "{:?}", followed.positions());
+    followed.api.recover();
+    followed.api.put_pod(pod("p2", "n2"));
     followed.until("p2", |cluster| placed(cluster, "n2") == ["p2"]).await;
+    assert_eq!(followed.lists(), 1, "no list was needed");
     assert!(followed.watch.status().doubts(Duration::from_secs(20)).is_empty());
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_watch_that_is_cut_off_goes_on_after_the_last_whole_event() {
-    let (mut api, mut followed) = with_three_nodes(LONG).await;
-    let pods = api.watch("/pods").await;
-    let event = json!({"type": "ADDED", "object": pod("p2", "n2", 101)}).to_string();
-    let (first, second) = event.split_at(30);
-    pods.raw(first);
-    pods.raw(&format!("{second}\n\n{first}"));
+    let mut followed = Followed::three_nodes(LONG).await;
+    let mut last = pod("p2", "n2");
+    (last["metadata"]["uid"], last["metadata"]["resourceVersion"]) = ("u2".into(), "101".into());
+    let event = json!({"type": "ADDED", "object": last}).to_string();
+    followed.api.send_raw(PODS, &format!("{event}\n\n{}", &event[..30]));
     followed.until("p2", |cluster| placed(cluster, "n2") == ["p2"]).await;
-    drop(pods);
-    let again = api.watch("/pods").await;
-    assert_eq!(again.from(), 101);
-    assert_eq!(api.pages("/pods"), 1, "no list was needed");
+    followed.api.cut_connections();
+    followed.until_so("another watch", |followed| followed.positions().last() == Some(&101)).await;
+    assert_eq!(followed.lists(), 1, "no list was needed");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn what_makes_no_sense_lists_again() {
-    let (mut api, mut followed) = with_three_nodes(LONG).await;
-    let mut watch = api.watch("/pods").await;
-    for (at, line) in ["no JSON\n", "{\"type\":\"OTHER\",\"object\":{}}\n", "{\"type\":\"ADDED\"}\n"].iter().enumerate()
-    {
-        let name = format!("p{at}");
-        api.world.lock().unwrap().pods = vec![pod(&name, "n3", 180)];
-        watch.raw(line);
-        followed.until("another list", |cluster| placed(cluster, "n3") == [name.as_str()]).await;
-        watch = api.watch("/pods").await;
+    let followed = Followed::three_nodes(LONG).await;
+    let nonsense =
+        ["no JSON", r#"{"type":"OTHER","object":{}}"#, r#"{"type":"ADDED"}"#, r#"{"type":"BOOKMARK","object":{}}"#];
+    for (before, line) in nonsense.iter().enumerate() {
+        followed.until_so("a watch", |followed| followed.positions().len() == before + 1).await;
+        followed.api.send_raw(PODS, &format!("{line}\n"));
+        followed.until_so("another list", |followed| followed.lists() == before + 2).await;
     }
-    // An API server that was set back: it knows less than it said before.
-    api.world.lock().unwrap().pods = vec![pod("restored", "n3", 40)];
-    watch.bookmark(50);
-    followed.until("another list", |cluster| placed(cluster, "n3") == ["restored"]).await;
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_refusal_is_told_until_it_ends() {
-    let api = FakeApi::start(vec![node("n1", 1)], vec![]);
-    let forbidden = json!({"kind": "Status", "code": 403, "message": "nodes is forbidden"});
-    for _ in 0..3 {
-        api.refuse("/nodes", 403, &forbidden);
-    }
-    let mut followed = api.follow(LONG);
-    let is_told = |status: &plimsoll_cluster::WatchStatus| {
-        status
-            .doubts(LONG)
-            .contains(&"nodes are not listed yet: the API server answered 403: nodes is forbidden".to_owned())
-    };
-    followed.until_status("the refusal", is_told).await;
-    assert!(followed.now().slots().is_empty());
+    let api = FakeApi::start([node("n1")], []).unwrap();
+    api.fail_at(NODES, 403);
+    let mut followed = Followed::follow(api, LONG);
+    let refusal = "nodes are not listed yet: the API server answered 403: the test wants it so".to_owned();
+    followed.until_so("the refusal", |followed| followed.watch.status().doubts(LONG).contains(&refusal)).await;
+    assert!(followed.watch.cluster().slots().is_empty());
+    followed.api.recover();
     followed.until("the list", |cluster| cluster.slots().len() == 1).await;
-    followed.until_status("the end of it", |status| status.doubts(LONG).is_empty()).await;
-    assert_eq!(followed.watch.status().nodes.failures, 3);
+    followed.until_so("the end of it", |followed| followed.watch.status().doubts(LONG).is_empty()).await;
+    assert!(followed.watch.status().nodes.failures > 0);
 }
 
-#[tokio::test]
-async fn an_object_that_cannot_be_read_is_left_out_alone() {
-    let broken = json!({"metadata": {"name": "broken"}, "status": {"allocatable": {"cpu": "lots"}}});
-    let api = FakeApi::start(vec![node("n1", 1), broken, node("n3", 3)], vec![]);
-    let mut followed = api.follow(LONG);
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_cannot_be_read_is_left_out_alone() {
+    let broken = json!({"metadata": {"name": "n2"}, "status": {"allocatable": {"cpu": "lots"}}});
+    let api = FakeApi::start([node("n1"), broken.clone(), node("n3")], []).unwrap();
+    let mut followed = Followed::follow(api, LONG);
     let cluster = followed.until("the list", |cluster| cluster.slots().len() == 2).await;
-    assert_eq!((cluster.find("broken"), followed.watch.status().nodes.unreadable_now), (None, 1));
+    assert_eq!((cluster.find("n2"), followed.watch.status().nodes.unreadable_now), (None, 1));
     assert!(followed.watch.status().gaps()[0].starts_with("1 nodes cannot be read"));
-    assert!(followed.watch.status().doubts(LONG).is_empty());
+    followed.until_so("the lists", |followed| followed.watch.status().doubts(LONG).is_empty()).await;
+    followed.api.put_node(node("n2"));
+    followed.until("n2", |cluster| cluster.find("n2").is_some()).await;
+    assert!(followed.watch.status().gaps().is_empty());
+    followed.api.put_node(broken);
+    followed.until("n2 to be gone", |cluster| cluster.find("n2").is_none()).await;
 }
 
-/// A pod that Kubernetes would not take.
-fn unreadable(name: &str, node: &str, version: u64) -> Value {
-    let mut pod = pod(name, node, version);
-    pod["spec"]["containers"] = json!([{"resources": {"requests": {"cpu": "lots"}}}]);
-    pod
-}
-
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_pod_that_cannot_be_read_any_more_takes_its_node_out_of_sight_until_it_is_gone() {
-    let (mut api, mut followed) = with_three_nodes(LONG).await;
-    let pods = api.watch("/pods").await;
+    let mut followed = Followed::three_nodes(LONG).await;
     // The old state of the pod is no longer true, and its new one is not known.
-    pods.event("MODIFIED", &unreadable("p1", "n1", 101));
+    followed.api.put_pod(unreadable("p1", "n1"));
     followed.until("n1 to be out of sight", |cluster| cluster.find("n1").is_none()).await;
-    let gaps = followed.watch.status().gaps();
-    assert!(gaps[0].contains("web/p1"), "{gaps:?}");
+    assert!(followed.watch.status().gaps()[0].starts_with("1 pods cannot be read"));
     assert!(followed.watch.status().doubts(LONG).is_empty(), "a tenant must not take the gateway out of service");
-    pods.event("MODIFIED", &pod("p1", "n1", 102));
+    followed.api.put_pod(pod("p1", "n1"));
     followed.until("n1 with p1", |cluster| placed(cluster, "n1") == ["p1"]).await;
-    pods.event("ADDED", &unreadable("p2", "n1", 103));
+    followed.api.put_pod(unreadable("p2", "n1"));
     followed.until("n1 to be out of sight again", |cluster| cluster.find("n1").is_none()).await;
     // The end of a pod that cannot be read is its end all the same.
-    pods.event("DELETED", &unreadable("p2", "n1", 104));
+    followed.api.delete_pod("web", "p2");
     followed.until("n1 with p1 alone", |cluster| placed(cluster, "n1") == ["p1"]).await;
-    pods.event("DELETED", &unreadable("p1", "n1", 105));
-    followed.until("n1 without pods", |cluster| placed(cluster, "n1").is_empty()).await;
-    followed.until_status("no gap", |status| status.gaps().is_empty()).await;
-}
-
-#[tokio::test]
-async fn a_list_ends_what_could_not_be_read_and_is_gone() {
-    let (mut api, mut followed) = with_three_nodes(LONG).await;
-    let pods = api.watch("/pods").await;
-    pods.event("ADDED", &unreadable("p2", "n2", 101));
-    followed.until("n2 to be out of sight", |cluster| cluster.find("n2").is_none()).await;
-    followed.watch.relist().await;
-    assert_eq!(placed(&followed.now(), "n2"), Vec::<String>::new());
     assert!(followed.watch.status().gaps().is_empty());
 }
 
-#[tokio::test]
-async fn a_node_that_cannot_be_read_any_more_is_not_in_view() {
-    let (mut api, mut followed) = with_three_nodes(LONG).await;
-    let nodes = api.watch("/nodes").await;
-    let broken = |version: u64| {
-        let mut node = node("n2", version);
-        node["status"] = json!({"allocatable": {"cpu": "lots"}});
-        node
-    };
-    nodes.event("MODIFIED", &broken(101));
-    followed.until("n2 to be gone", |cluster| cluster.find("n2").is_none()).await;
-    nodes.event("MODIFIED", &node("n2", 102));
-    followed.until("n2 to be back", |cluster| cluster.find("n2").is_some()).await;
-    nodes.event("DELETED", &broken(103));
-    followed.until("n2 to be gone", |cluster| cluster.find("n2").is_none()).await;
-    followed.until_status("no gap", |status| status.gaps().is_empty()).await;
-}
-
-#[tokio::test]
-async fn a_reserved_place_is_in_force_when_the_call_returns() {
-    let (mut api, mut followed) = with_three_nodes(LONG).await;
-    followed.watch.reserve(bound("p2", "n2"), &|_| true).unwrap();
-    assert_eq!(placed(&followed.now(), "n2"), ["p2"]);
-    assert_eq!(followed.watch.status().reserved, 1);
-    let pods = api.watch("/pods").await;
-    pods.event("ADDED", &pod("p2", "n2", 101));
-    followed.until_status("the watch to show it", |status| status.reserved == 0).await;
-    assert_eq!(placed(&followed.now(), "n2"), ["p2"]);
-
-    let id = followed.watch.reserve(bound("p3", "n2"), &|_| true).unwrap();
-    followed.watch.release(&id);
-    assert_eq!(placed(&followed.now(), "n2"), ["p2"]);
-    pods.event("DELETED", &pod("p2", "n2", 102));
-    followed.until("the end of p2", |cluster| placed(cluster, "n2").is_empty()).await;
-}
-
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_fresh_list_that_was_asked_for_is_in_force_when_the_call_returns() {
-    let (api, followed) = with_three_nodes(LONG).await;
-    let id = followed.watch.reserve(bound("ghost", "n2"), &|_| true).unwrap();
-    followed.watch.settle_at(&id, None, Instant::now());
-    {
-        let mut world = api.world.lock().unwrap();
-        (world.pods, world.version) = (vec![pod("p2", "n3", 150)], 200);
-        world.nodes.remove(0);
-    }
+    let mut followed = Followed::three_nodes(LONG).await;
+    followed.api.put_pod(unreadable("p2", "n2"));
+    followed.until("n2 to be out of sight", |cluster| cluster.find("n2").is_none()).await;
+    followed.api.silence_watches();
+    followed.api.delete_pod("web", "p2");
+    followed.api.put_pod(pod("p3", "n3"));
     followed.watch.relist().await;
-    let cluster = followed.now();
-    assert_eq!(cluster.find("n1"), None);
-    assert_eq!((placed(&cluster, "n2"), placed(&cluster, "n3")), (vec![], vec!["p2".to_owned()]));
-    assert_eq!(followed.watch.status().reserved, 0);
+    let cluster = Arc::clone(&followed.published.borrow());
+    assert_eq!((placed(&cluster, "n2"), placed(&cluster, "n3")), (vec![], vec!["p3".to_owned()]));
+    assert!(followed.watch.status().gaps().is_empty());
+}
+
+fn namespace(name: &str, tenant: &str) -> Value {
+    json!({"metadata": {"name": name, "labels": {"tenant": tenant}}})
+}
+
+/// The tenant of a pod's namespace; none where the namespace is not known.
+fn tenant(cluster: &Arc<Cluster>, namespace: &str) -> Option<String> {
+    let pod = format!(r#"{{"metadata":{{"name":"p","namespace":"{namespace}"}}}}"#);
+    let view = View::new(Arc::new(Pod::from_json(pod.into()).unwrap()), Arc::clone(cluster), Arc::default(), 0);
+    let read = |read| view.read(Read::Pod(read)).unwrap();
+    (read(PodRead::NamespaceKnown) == plimsoll_core::Value::Number(1)).then(|| {
+        match read(PodRead::NamespaceLabel("tenant")) {
+            plimsoll_core::Value::Text(text) => text.into_owned(),
+            _ => "nobody".to_owned(),
+        }
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_cluster_waits_for_the_namespaces_which_follow_every_change() {
+    let api = FakeApi::start([node("n0")], []).unwrap();
+    api.put_namespace(namespace("web", "a"));
+    api.hold_at(NAMESPACES);
+    let mut followed = Followed::follow(api, LONG);
+    soon("the lists of nodes and pods", followed.watch.relist()).await;
+    assert!(!followed.published.has_changed().unwrap());
+    assert_eq!(followed.watch.status().doubts(LONG), ["namespaces are not listed yet"]);
+    followed.api.recover();
+    let first = followed.until("the first cluster", |cluster| cluster.slots().len() == 1).await;
+    assert_eq!((tenant(&first, "web").as_deref(), tenant(&first, "ml")), (Some("a"), None));
+    assert!(followed.watch.status().doubts(LONG).is_empty());
+    followed.api.put_namespace(namespace("web", "b"));
+    followed.api.put_namespace(json!({"metadata": {"name": "ml"}}));
+    let changed = |cluster: &Arc<Cluster>| {
+        (tenant(cluster, "web").as_deref(), tenant(cluster, "ml").as_deref()) == (Some("b"), Some("nobody"))
+    };
+    followed.until("the changes", changed).await;
+    assert!(followed.watch.status().gaps().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gateway_that_may_not_list_namespaces_has_its_view_and_says_what_is_missing() {
+    let api = FakeApi::start([node("n0")], []).unwrap();
+    api.put_namespace(namespace("web", "a"));
+    api.fail_at(NAMESPACES, 403);
+    let followed = Followed::follow(api, LONG);
+    followed.watch.synced().await;
+    assert_eq!((followed.watch.cluster().slots().len(), tenant(&followed.watch.cluster(), "web")), (1, None));
+    assert!(followed.watch.status().doubts(LONG).is_empty());
+    let gaps = followed.watch.status().gaps();
+    assert!(gaps[0].starts_with("namespaces are not known, and policies cannot read their labels: "), "{gaps:?}");
+    // Nobody waits for them either.
+    soon("new lists", followed.watch.relist()).await;
 }

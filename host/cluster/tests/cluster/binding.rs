@@ -6,22 +6,21 @@ use std::{
 };
 
 use plimsoll_cluster::{
-    ApiBinder, ApiServer, AssumeCache, ClusterWatch, Credentials, Leadership, LeadershipState, LeaseConfig,
-    LeaseTimings, URL_ANNOTATION,
+    ApiBinder, ClusterWatch, Leadership, LeadershipState, LeaseConfig, LeaseTimings, URL_ANNOTATION,
 };
 use plimsoll_core::{BindError, Binder, Binding, Cluster, Leader, NotReserved, Pod, Slot};
 use plimsoll_harness::{FakeApi, Fate};
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
 
-use crate::notes::Notes;
+use crate::{PATIENCE, connect};
 
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A binder in front of an API server.
 struct Desk {
     api: FakeApi,
-    notes: Arc<Notes>,
+    watch: Arc<ClusterWatch>,
     leadership: Arc<Leadership>,
     binder: Arc<ApiBinder>,
 }
@@ -29,13 +28,8 @@ struct Desk {
 // === impl Desk ===
 
 impl Desk {
-    /// Its Lease lasts a second; this many lists come to an end.
-    fn new(lists: u64) -> Self {
-        let notes = Notes::new(lists);
-        Self::before(api(), notes.clone(), notes)
-    }
-
-    fn before(api: FakeApi, assume_cache: Arc<dyn AssumeCache>, notes: Arc<Notes>) -> Self {
+    /// Its Lease lasts a second.
+    fn before(api: FakeApi) -> Self {
         let server = connect(&api);
         let config = LeaseConfig {
             namespace: "default".into(),
@@ -44,13 +38,14 @@ impl Desk {
             url: "http://me:1".into(),
             timings: LeaseTimings::new(Duration::from_secs(1)),
         };
+        let watch = Arc::new(ClusterWatch::start(&server, Duration::from_mins(10), |_| {}));
         let leadership = Arc::new(Leadership::start(&server, config, async {}));
-        let binder = ApiBinder::start(&server, assume_cache, leadership.clone(), REQUEST_TIMEOUT);
-        Self { api, notes, leadership, binder: Arc::new(binder) }
+        let binder = ApiBinder::start(&server, watch.clone(), leadership.clone(), REQUEST_TIMEOUT);
+        Self { api, watch, leadership, binder: Arc::new(binder) }
     }
 
     async fn ready() -> Self {
-        let desk = Self::new(1);
+        let desk = Self::before(api());
         desk.until("the lead", |desk| desk.binder.leader() == Leader::ThisReplica).await;
         desk
     }
@@ -58,11 +53,7 @@ impl Desk {
     async fn until(&self, what: &str, fits: impl Fn(&Self) -> bool) {
         let started = Instant::now();
         while !fits(self) {
-            assert!(
-                started.elapsed() < Duration::from_secs(20),
-                "waited in vain for {what}: {:?}",
-                self.binder.leader()
-            );
+            assert!(started.elapsed() < PATIENCE, "waited in vain for {what}: {:?}", self.binder.leader());
             tokio::task::yield_now().await;
         }
     }
@@ -94,11 +85,26 @@ impl Desk {
         self.api.put_pod(pod);
     }
 
-    fn shown(&self) -> Option<(String, String)> {
-        let pod = self.notes.last_shown()?;
-        let device = pod.annotations().iter().find(|(key, _)| *key == "device").map(|(_, value)| value.to_owned());
-        Some((pod.node()?.to_owned(), device?))
+    /// The node and the device of the pod of the test in the cluster in force.
+    fn shown(&self) -> Option<(String, Option<String>)> {
+        let cluster = self.watch.cluster();
+        let all = cluster.slots().iter().flat_map(|slot| slot.placed.as_ref().unwrap().pods());
+        let pod = all.into_iter().find(|pod| pod.uid() == "u1")?;
+        Some((pod.node()?.to_owned(), pod.annotations().get("device").map(str::to_owned)))
     }
+
+    fn slot(&self, node: &str) -> Slot {
+        slot(&self.watch.cluster(), node)
+    }
+}
+
+fn slot(cluster: &Cluster, node: &str) -> Slot {
+    cluster.slots()[cluster.find(node).unwrap() as usize].clone()
+}
+
+/// Whether a cluster has the same records of the node.
+fn shows(seen: &Slot) -> impl Fn(&Arc<Cluster>) -> bool {
+    move |newest| slot(newest, seen.node.name()).is_same(seen)
 }
 
 /// Two nodes and a pod `ml/p`; nothing is said to those who watch.
@@ -115,10 +121,6 @@ fn pod(name: &str, uid: &str) -> Value {
     })
 }
 
-fn connect(api: &FakeApi) -> ApiServer {
-    ApiServer::connect(&Credentials::File(api.kubeconfig()), None).unwrap()
-}
-
 fn binding(node: &str) -> Binding {
     Binding {
         namespace: "ml".into(),
@@ -130,19 +132,21 @@ fn binding(node: &str) -> Binding {
     }
 }
 
-fn on(node: &str, device: &str) -> (String, String) {
-    (node.to_owned(), device.to_owned())
+fn on(node: &str, device: &str) -> (String, Option<String>) {
+    (node.to_owned(), Some(device.to_owned()))
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_bound_before_the_cluster_was_listed_in_this_term() {
-    let desk = Desk::new(0);
-    desk.until("a list", |desk| *desk.notes.lists.borrow() == 1).await;
-    assert!(matches!(desk.leadership.leadership_state(), LeadershipState::Leads(_)));
+    let api = api();
+    api.hold_at("/api/v1/nodes");
+    let desk = Desk::before(api);
+    let leads = |desk: &Desk| matches!(desk.leadership.leadership_state(), LeadershipState::Leads(_));
+    desk.until("the Lease", leads).await;
     assert!(matches!(desk.binder.leader(), Leader::Nobody(why) if why.contains("lists the cluster")));
     let early = Instant::now();
     assert!(matches!(desk.bind().await, Err(BindError::NotLeader(_))));
-    desk.notes.allowed.send_replace(1);
+    desk.api.recover();
     desk.until("the lead", |desk| desk.binder.leader() == Leader::ThisReplica).await;
     // Its decision may rest on the state before the list.
     let pod = desk.pod("p").await.unwrap();
@@ -160,7 +164,7 @@ async fn a_binding_names_the_pod_as_it_was_read_and_is_reserved() {
     let (url, body) = desk.api.last_binding().unwrap();
     assert_eq!(url, "/api/v1/namespaces/ml/pods/p/binding?timeout=222ms");
     let metadata = json!({
-        "name": "p", "namespace": "ml", "uid": "u1", "resourceVersion": version, "annotations": {"device": "3"},
+        "name": "p", "namespace": "ml", "uid": "u1", "resourceVersion": version, "annotations": {"device": "3"}, "labels": {},
     });
     let target = json!({"apiVersion": "v1", "kind": "Node", "name": "n1"});
     assert_eq!(body, json!({"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target}));
@@ -206,12 +210,11 @@ async fn a_pod_that_is_bound_there_already_is_shown_with_the_annotations_that_it
 async fn a_pod_that_is_bound_elsewhere_is_a_conflict() {
     let desk = Desk::ready().await;
     let pod = desk.pod("p").await.unwrap();
-    desk.change_pod(|pod| pod["spec"]["nodeName"] = "n2".into());
+    desk.change_pod(|pod| pod["spec"]["nodeName"] = "n0".into());
     let result = desk.bind_to(pod, "n1", Instant::now() + REQUEST_TIMEOUT).await;
     assert_eq!(result, Err(BindError::Conflict("precondition failed".into())));
     // It is shown where it was read to be.
-    assert_eq!(desk.notes.last_shown().unwrap().node(), Some("n2"));
-    assert!(desk.notes.released.lock().unwrap().is_empty());
+    assert_eq!(desk.shown(), Some(("n0".to_owned(), None)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -246,8 +249,7 @@ async fn the_place_of_a_binding_that_was_not_carried_out_is_held_until_it_cannot
         let result = desk.bind().await;
         assert!(matches!(&result, Err(BindError::Api(why)) if why.contains("was not bound")), "{result:?}");
         assert!(started.elapsed() > LeaseTimings::new(Duration::from_secs(1)).settle());
-        assert_eq!(desk.shown(), Some(on("n1", "3")));
-        assert_eq!(*desk.notes.released.lock().unwrap(), ["u1"]);
+        assert_eq!(desk.shown(), None);
         // The scheduler tries again.
         desk.bind().await.unwrap();
     }
@@ -258,7 +260,7 @@ async fn a_refusal_is_told_as_the_api_server_says_it() {
     let desk = Desk::ready().await;
     desk.api.decide([Fate::Refused(403)]);
     assert_eq!(desk.bind().await, Err(BindError::Api("the test wants it so (403)".into())));
-    assert_eq!(*desk.notes.released.lock().unwrap(), ["u1"]);
+    assert_eq!(desk.shown(), None);
     assert!(matches!(desk.pod("q").await, Err(BindError::NoPod)));
 }
 
@@ -271,18 +273,15 @@ async fn a_leader_that_cannot_renew_writes_no_more() {
     let result = desk.bind_to(pod, "n1", Instant::now() + REQUEST_TIMEOUT).await;
     assert!(matches!(result, Err(BindError::NotLeader(_))), "{result:?}");
     assert_eq!(desk.api.bindings(), 0);
-    // Mended, it leads again, in a term that begins with a list.
-    desk.notes.allowed.send_replace(10);
+    // Mended, it leads again.
     desk.api.recover();
     desk.until("the lead", |desk| desk.binder.leader() == Leader::ThisReplica).await;
-    assert_eq!(*desk.notes.lists.borrow(), desk.leadership.terms());
     desk.bind().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_standby_names_the_leader_until_the_lease_is_let_go() {
-    let desk = Desk::new(1);
-    desk.until("the lead", |desk| desk.binder.leader() == Leader::ThisReplica).await;
+    let desk = Desk::ready().await;
     let lease = desk.api.lease().unwrap();
     assert_eq!(lease["metadata"]["annotations"][URL_ANNOTATION], "http://me:1");
     assert!(lease["spec"]["holderIdentity"].as_str().unwrap().starts_with("me_"));
@@ -292,7 +291,7 @@ async fn a_standby_names_the_leader_until_the_lease_is_let_go() {
     assert_eq!(lease["spec"]["holderIdentity"], "");
     assert!(lease["metadata"]["annotations"][URL_ANNOTATION].is_null());
 
-    let desk = Desk::new(1);
+    let desk = Desk::before(api());
     desk.api.put_lease(held_by("peer", "http://peer:1"));
     desk.until("the peer", |desk| desk.binder.leader() == Leader::Peer("http://peer:1".into())).await;
 }
@@ -306,11 +305,10 @@ fn held_by(holder: &str, url: &str) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bind_is_not_forwarded_to_oneself_while_the_lease_of_the_predecessor_runs_out() {
-    let (api, notes) = (api(), Notes::new(1));
-    // As a container leaves it that was killed and started again: another process, the same URL. It is there before the
-    // election starts: an earlier term would use up the list.
+    let api = api();
+    // As a container leaves it that was killed and started again: another process, the same URL.
     api.put_lease(held_by("me_1", "http://me:1/"));
-    let desk = Desk::before(api, notes.clone(), notes);
+    let desk = Desk::before(api);
     let says_why = |leader: Leader| {
         let Leader::Nobody(why) = leader else { return false };
         why == "the Lease of this gateway's predecessor (me_1) has not run out"
@@ -328,24 +326,11 @@ fn free_device(slot: &Slot) -> String {
     (0..8).map(|device| device.to_string()).find(|device| !taken(device)).unwrap()
 }
 
-fn slot(cluster: &Cluster, node: &str) -> Slot {
-    cluster.slots().get(cluster.find(node).unwrap() as usize).unwrap().clone()
-}
-
-/// Whether a cluster has the same records of the node.
-fn shows(seen: &Slot) -> impl Fn(&Arc<Cluster>) -> bool {
-    let placed = |slot: &Slot| slot.placed.as_ref().map(Arc::as_ptr);
-    move |newest| {
-        let now = slot(newest, seen.node.name());
-        Arc::ptr_eq(&now.node, &seen.node) && placed(&now) == placed(seen)
-    }
-}
-
 /// A bind as the gateway makes it: reads, asks, reserves, writes.
-fn bind_as_a_gateway(binder: &ApiBinder, watch: &ClusterWatch, name: &str, node: &str) -> Result<String, String> {
+fn bind_as_a_gateway(desk: &Desk, name: &str, node: &str) -> Result<String, String> {
     let deadline = Instant::now() + REQUEST_TIMEOUT;
-    let pod = binder.pod("ml", name, deadline).map_err(|error| error.to_string())?;
-    let seen = slot(&watch.cluster(), node);
+    let pod = desk.binder.pod("ml", name, deadline).map_err(|error| error.to_string())?;
+    let seen = desk.slot(node);
     let device = free_device(&seen);
     let binding = Binding {
         name: name.into(),
@@ -353,7 +338,7 @@ fn bind_as_a_gateway(binder: &ApiBinder, watch: &ClusterWatch, name: &str, node:
         annotations: [("device".into(), device.as_str().into())].into(),
         ..binding(node)
     };
-    let place = binder.reserve(&pod, binding, &shows(&seen)).map_err(|refusal| format!("{refusal:?}"))?;
+    let place = desk.binder.reserve(&pod, binding, &shows(&seen)).map_err(|refusal| format!("{refusal:?}"))?;
     place.bind(&pod, deadline).map_err(|error| error.to_string())?;
     Ok(device)
 }
@@ -362,20 +347,16 @@ fn bind_as_a_gateway(binder: &ApiBinder, watch: &ClusterWatch, name: &str, node:
 /// the first attempt used to take away the reservation of the second.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_end_of_an_unknown_bind_leaves_alone_what_a_later_one_has_reserved() {
-    let api = api();
-    api.put_pod(pod("q", "u2"));
-    let watch = Arc::new(ClusterWatch::start(&connect(&api), Duration::from_mins(10), |_| {}));
-    watch.synced().await;
-    let desk = Desk::before(api, Arc::clone(&watch) as _, Notes::new(0));
-    desk.until("the lead", |desk| desk.binder.leader() == Leader::ThisReplica).await;
+    let desk = Arc::new(Desk::ready().await);
+    desk.api.put_pod(pod("q", "u2"));
     let bind = |name: &'static str, node: &'static str| {
-        let (binder, watch) = (Arc::clone(&desk.binder), Arc::clone(&watch));
-        spawn_blocking(move || bind_as_a_gateway(&binder, &watch, name, node))
+        let desk = Arc::clone(&desk);
+        spawn_blocking(move || bind_as_a_gateway(&desk, name, node))
     };
     desk.api.decide([Fate::Lost]);
     let first = bind("p", "n0");
     desk.until("the first Binding", |desk| desk.api.bindings() == 1).await;
-    assert_eq!(watch.status().reserved, 1);
+    assert_eq!(desk.watch.status().reserved, 1);
     // As long as the first may be carried out, no other place is given to the pod, and its own is taken.
     let undecided = format!("{:?}", NotReserved::Undecided("n0".into()));
     assert_eq!(bind("p", "n1").await.unwrap(), Err(undecided));
@@ -383,22 +364,20 @@ async fn the_end_of_an_unknown_bind_leaves_alone_what_a_later_one_has_reserved()
     let lost = first.await.unwrap().unwrap_err();
     assert!(lost.contains("was not bound"), "{lost}");
     assert_eq!(bind("p", "n1").await.unwrap(), Ok("0".to_owned()));
-    assert_eq!(watch.status().reserved, 2);
-    assert_eq!(free_device(&slot(&watch.cluster(), "n1")), "1");
-    assert_eq!(free_device(&slot(&watch.cluster(), "n0")), "0");
+    assert_eq!(desk.watch.status().reserved, 2);
+    assert_eq!(free_device(&desk.slot("n1")), "1");
+    assert_eq!(free_device(&desk.slot("n0")), "0");
 }
 
 /// The scheduler does not wait for the end of the first attempt, and neither does the next pod.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_place_is_not_reserved_on_a_node_that_is_not_as_it_was_seen() {
-    let api = api();
-    let watch = Arc::new(ClusterWatch::start(&connect(&api), Duration::from_mins(10), |_| {}));
-    watch.synced().await;
-    let desk = Desk::before(api, Arc::clone(&watch) as _, Notes::new(0));
+    let desk = Desk::before(api());
+    desk.watch.synced().await;
     let pod = desk.pod("p").await.unwrap();
-    let (before, other) = (slot(&watch.cluster(), "n0"), slot(&watch.cluster(), "n1"));
+    let (before, other) = (desk.slot("n0"), desk.slot("n1"));
     let place = desk.binder.reserve(&pod, binding("n0"), &shows(&before)).map_err(|refusal| format!("{refusal:?}"));
-    let seen = slot(&watch.cluster(), "n0");
+    let seen = desk.slot("n0");
     let late = Binding { uid: "u9".into(), name: "r".into(), ..binding("n0") };
     let another =
         Pod::from_json(r#"{"metadata":{"name":"r","namespace":"ml","uid":"u9"}}"#.into()).map(Arc::new).unwrap();
@@ -407,6 +386,6 @@ async fn a_place_is_not_reserved_on_a_node_that_is_not_as_it_was_seen() {
     assert_eq!(reserve(&seen, late.clone()), Ok(()));
     assert_eq!(reserve(&other, Binding { node: "n1".into(), ..late.clone() }), Ok(()));
     drop(place.unwrap());
-    assert_eq!(reserve(&slot(&watch.cluster(), "n0"), late), Ok(()));
-    assert_eq!(watch.status().reserved, 0);
+    assert_eq!(reserve(&desk.slot("n0"), late), Ok(()));
+    assert_eq!(desk.watch.status().reserved, 0);
 }

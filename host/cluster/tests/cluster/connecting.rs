@@ -1,8 +1,10 @@
 //! The errors about credentials that cannot be used.
 
 use plimsoll_cluster::{ApiServer, Credentials, list_once};
+use plimsoll_harness::FakeApi;
+use serde_json::json;
 
-use crate::{Written, write};
+use crate::{Written, connect, write};
 
 const CLUSTER: &str = "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]";
 const CONTEXT: &str = "contexts: [{name: x, context: {cluster: c, user: u}}]\ncurrent-context: x";
@@ -87,4 +89,18 @@ async fn a_single_list_gives_up_in_time_and_says_why() {
     let expected = "http://127.0.0.1:1/ was not heard of for 0.3 s: nodes are not listed yet: ";
     assert!(error.starts_with(expected), "{error}");
     assert!(error.contains("Connection refused"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_entries_of_a_config_map_are_read_or_the_refusal_is_told() {
+    let api = FakeApi::start([], []).unwrap();
+    api.put_config_map("finance", "budgets", json!({"team-a": "100", "note": "a\nb\n"}));
+    let server = connect(&api);
+    let entries = server.config_map("finance", "budgets").await.unwrap();
+    assert_eq!((entries.len(), entries["team-a"].as_str()), (2, "100"));
+    let absent = server.config_map("finance", "other").await.unwrap_err();
+    assert_eq!(absent, "the API server answered 404: configmaps \"other\" not found");
+    api.fail_at("configmaps", 403);
+    let refused = server.config_map("finance", "budgets").await.unwrap_err();
+    assert_eq!(refused, "the API server answered 403: the test wants it so");
 }

@@ -6,24 +6,28 @@
     reason = "a test says by a panic what is wrong"
 )]
 
-use std::{fs, path::PathBuf};
+use std::{fs, path::PathBuf, time::Duration};
 
-use plimsoll_cluster::{read_pod, read_snapshot};
+use plimsoll_cluster::{ApiServer, Credentials, read_pod, read_snapshot};
+use plimsoll_harness::FakeApi;
 
 mod api_watch;
 mod binding;
-mod config_maps;
 mod connecting;
 mod errors;
-mod fake_api;
-mod namespaces;
-mod notes;
 mod reading;
 mod snapshot_watch;
 
 const NODE: &str = r#"{"kind":"Node","metadata":{"name":"a","labels":{"zone":"z1"}}}"#;
 const POD: &str =
     r#"{"kind":"Pod","metadata":{"name":"p","namespace":"ml","uid":"u1"},"spec":{"nodeName":"a","containers":[]}}"#;
+
+/// A test that is right never waits this long.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+fn connect(api: &FakeApi) -> ApiServer {
+    ApiServer::connect(&Credentials::File(api.kubeconfig()), None).unwrap()
+}
 
 /// A file in a directory of its own.
 struct Written {

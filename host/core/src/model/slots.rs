@@ -143,7 +143,7 @@ impl Slot {
     }
 
     /// Whether both have the same records.
-    fn is_same(&self, other: &Self) -> bool {
+    pub fn is_same(&self, other: &Self) -> bool {
         let is_placed_same = match (&self.placed, &other.placed) {
             (Some(own), Some(other)) => Arc::ptr_eq(own, other),
             (own, other) => own.is_none() && other.is_none(),

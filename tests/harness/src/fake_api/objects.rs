@@ -78,6 +78,9 @@ impl Objects {
     pub(super) fn put_pod(&mut self, mut pod: Value) {
         self.stamp(&mut pod);
         let key = key(&text(&pod["metadata"]["namespace"]), &text(&pod["metadata"]["name"]));
+        if pod["metadata"]["uid"].is_null() {
+            pod["metadata"]["uid"] = key.as_str().into();
+        }
         let was_placed = self.pods.get(&key).is_some_and(is_placed);
         if is_placed(&pod) {
             self.note(Resource::Pods, if was_placed { "MODIFIED" } else { "ADDED" }, &pod);

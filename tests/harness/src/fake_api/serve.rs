@@ -82,14 +82,18 @@ fn exchange(shared: &Shared, request: &Request, stream: &TcpStream) -> io::Resul
         "/api/v1/namespaces" => Some(Resource::Namespaces),
         _ => None,
     };
+    if resource.is_some() {
+        state.requests.push(request.target.clone());
+    }
     let answer = match (state.mood, state.failing, resource) {
         (Mood::Away | Mood::Ended, ..) => Answer::CutOff,
         (_, Some((path, status)), _) if request.path().contains(path) => {
             Answer::Whole(refusal(status, "the test wants it so"))
         }
         (_, _, Some(resource)) if request.parameter("watch") == Some("true") => {
+            let raw = state.raw.len();
             drop(state);
-            return watch(shared, resource, request, stream);
+            return watch(shared, resource, raw, request, stream);
         }
         (_, _, Some(resource)) => {
             let token = request.parameter("continue").unwrap_or_default();
@@ -152,10 +156,12 @@ fn answer(state: &mut State, request: &Request) -> Answer {
     })
 }
 
-/// Sends events until the connection breaks; a watch from a forgotten version is told so.
+/// Sends events, and the texts after the first so many, until the connection breaks; a watch from a forgotten version is
+/// told so.
 fn watch(
     shared: &Shared,
     resource: Resource,
+    mut raw: usize,
     request: &Request,
     mut stream: &TcpStream,
 ) -> io::Result<ControlFlow<()>> {
@@ -168,6 +174,9 @@ fn watch(
             return http::stay_silent(stream);
         }
         let (events, version) = (state.objects.events_after(sent, resource), state.objects.version());
+        let texts = state.raw[raw..].iter().filter(|(path, _)| *path == request.path());
+        let texts: String = texts.map(|(_, text)| text.as_str()).collect();
+        raw = state.raw.len();
         drop(state);
         let Some(events) = events else {
             let status = refusal(410, "too old resource version").1;
@@ -177,9 +186,10 @@ fn watch(
         if !events.is_empty() {
             stream.write_all(events.concat().as_bytes())?;
         }
+        stream.write_all(texts.as_bytes())?;
         sent = version;
         state = shared.lock();
-        if state.objects.version() == sent && state.mood == Mood::Well {
+        if state.objects.version() == sent && state.raw.len() == raw && state.mood == Mood::Well {
             let waited = shared.changed.wait_timeout(state, BOOKMARK).unwrap_or_else(PoisonError::into_inner);
             state = waited.0;
             if waited.1.timed_out() {

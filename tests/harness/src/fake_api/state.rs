@@ -46,6 +46,10 @@ pub(super) struct State {
     pub(super) bindings: u64,
     pub(super) last_binding: Option<(String, Value)>,
     pub(super) watches_are_silent: bool,
+    /// Texts for the watches of the resource with a path.
+    pub(super) raw: Vec<(&'static str, String)>,
+    /// The path and query of each list and watch.
+    pub(super) requests: Vec<String>,
     /// None: a recent one.
     pub(super) minor_version: Option<&'static str>,
     /// Open connections by number.

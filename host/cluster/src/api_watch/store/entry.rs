@@ -8,6 +8,8 @@ use plimsoll_core::{Node, Placed, Pod, Slot, UnlistedNode, placed_order};
 #[derive(Debug, Default)]
 pub(super) struct NodeEntry {
     pub(super) node: Option<Arc<Node>>,
+    /// Whether the API server has a Node that cannot be read.
+    pub(super) is_unreadable: bool,
     /// The list in which the Node was last seen.
     pub(super) seen: u64,
     /// Its slot in the cluster that was published last.
@@ -16,17 +18,20 @@ pub(super) struct NodeEntry {
     pods: Vec<Arc<Pod>>,
     /// Its pods as last published; `None` once they have changed.
     placed: Option<Arc<Placed>>,
-    /// The number of its pods that cannot be read: as long as there are any, it is not published.
-    pub(super) unreadable: usize,
-    /// Whether it waits to be published.
-    pub(super) dirty: bool,
+    /// Its pods that cannot be read: as long as there are any, it is not published.
+    pub(super) unreadable: Vec<Arc<Pod>>,
 }
 
 // === impl NodeEntry ===
 
 impl NodeEntry {
     /// Whether it is new.
-    pub(super) fn add(&mut self, pod: &Arc<Pod>) -> bool {
+    pub(super) fn add(&mut self, pod: &Arc<Pod>, is_readable: bool) -> bool {
+        self.unreadable.retain(|other| other.uid() != pod.uid());
+        if !is_readable {
+            self.unreadable.push(Arc::clone(pod));
+            return true;
+        }
         let Err(at) = self.pods.binary_search_by(|other| placed_order(other, pod)) else { return false };
         self.pods.insert(at, Arc::clone(pod));
         self.placed = None;
@@ -34,6 +39,7 @@ impl NodeEntry {
     }
 
     pub(super) fn remove(&mut self, pod: &Pod) {
+        self.unreadable.retain(|other| other.uid() != pod.uid());
         if let Ok(at) = self.pods.binary_search_by(|other| placed_order(other, pod)) {
             self.pods.remove(at);
             self.placed = None;
@@ -42,12 +48,12 @@ impl NodeEntry {
 
     /// Neither a Node nor a pod refers to it.
     pub(super) fn is_void(&self) -> bool {
-        self.node.is_none() && self.pods.is_empty() && self.unreadable == 0
+        self.node.is_none() && !self.is_unreadable && self.pods.is_empty() && self.unreadable.is_empty()
     }
 
     /// The slot to publish, if its Node exists; an unchanged part stays the same record.
     pub(super) fn slot(&mut self, before: Option<&Slot>) -> Option<Slot> {
-        let node = self.node.as_mut().filter(|_| self.unreadable == 0)?;
+        let node = self.node.as_mut().filter(|_| self.unreadable.is_empty())?;
         if let Some(old) = before.map(|slot| &slot.node).filter(|old| old.json() == node.json()) {
             *node = Arc::clone(old);
         }

@@ -7,12 +7,12 @@ use plimsoll_core::{Namespace, Namespaces};
 /// Namespaces by name; most clusters have few, and they rarely change.
 #[derive(Debug, Default)]
 pub(super) struct NamespaceStore {
-    /// Each with the list in which it was last seen.
-    all: HashMap<Arc<str>, (Arc<Namespace>, u64)>,
+    all: Namespaces,
+    /// The list in which each was last seen.
+    seen: HashMap<Arc<str>, u64>,
     /// Whether a list has been complete: before that they are not known.
     is_listed: bool,
     is_changed: bool,
-    published: Option<Namespaces>,
 }
 
 // === impl NamespaceStore ===
@@ -20,25 +20,28 @@ pub(super) struct NamespaceStore {
 impl NamespaceStore {
     /// A list is complete: namespaces that it did not contain are gone.
     pub(super) fn end(&mut self, list: u64) {
-        let before = self.all.len();
-        self.all.retain(|_, (_, seen)| *seen == list);
-        self.is_changed |= !self.is_listed || self.all.len() != before;
+        for (name, _) in self.seen.extract_if(|_, seen| *seen != list) {
+            self.is_changed |= Arc::make_mut(&mut self.all).remove(&name).is_some();
+        }
+        self.is_changed |= !self.is_listed;
         self.is_listed = true;
     }
 
-    pub(super) fn put(&mut self, namespace: Namespace, seen: u64) {
-        if let Some((own, own_seen)) = self.all.get_mut(namespace.name())
-            && **own == namespace
-        {
-            *own_seen = seen;
-            return;
+    /// A namespace as it is now; none: it cannot be read, and so it is not known.
+    pub(super) fn put(&mut self, name: Arc<str>, namespace: Option<Namespace>, list: u64) {
+        let Some(namespace) = namespace else { return self.remove(&name) };
+        if self.all.get(&name).is_none_or(|own| **own != namespace) {
+            Arc::make_mut(&mut self.all).insert(Arc::clone(&name), Arc::new(namespace));
+            self.is_changed = true;
         }
-        self.all.insert(Arc::clone(namespace.name()), (Arc::new(namespace), seen));
-        self.is_changed = true;
+        self.seen.insert(name, list);
     }
 
     pub(super) fn remove(&mut self, name: &str) {
-        self.is_changed |= self.all.remove(name).is_some();
+        if self.seen.remove(name).is_some() {
+            Arc::make_mut(&mut self.all).remove(name);
+            self.is_changed = true;
+        }
     }
 
     /// Whether they differ from those that were published last.
@@ -48,12 +51,8 @@ impl NamespaceStore {
 
     /// All of them; none before the first list is complete.
     pub(super) fn publish(&mut self) -> Option<Namespaces> {
-        if self.is_changed() {
-            let all = self.all.iter().map(|(name, (namespace, _))| (Arc::clone(name), Arc::clone(namespace)));
-            self.published = Some(Arc::new(all.collect()));
-            self.is_changed = false;
-        }
-        self.published.clone()
+        self.is_changed &= !self.is_listed;
+        self.is_listed.then(|| Arc::clone(&self.all))
     }
 }
 
@@ -61,9 +60,9 @@ impl NamespaceStore {
 mod tests {
     use super::*;
 
-    fn namespace(name: &str, tenant: &str) -> Namespace {
+    fn put(store: &mut NamespaceStore, name: &str, tenant: &str, list: u64) {
         let json = format!(r#"{{"metadata":{{"name":"{name}","labels":{{"tenant":"{tenant}"}}}}}}"#);
-        Namespace::from_json(json.as_bytes()).unwrap()
+        store.put(name.into(), Some(Namespace::from_json(json.as_bytes()).unwrap()), list);
     }
 
     fn tenants(namespaces: &Namespaces) -> Vec<String> {
@@ -76,19 +75,19 @@ mod tests {
     #[test]
     fn they_are_known_once_they_are_listed_and_are_the_same_record_until_one_changes() {
         let mut store = NamespaceStore::default();
-        store.put(namespace("web", "a"), 1);
-        store.put(namespace("ml", "b"), 1);
+        put(&mut store, "web", "a", 1);
+        put(&mut store, "ml", "b", 1);
         assert!(!store.is_changed() && store.publish().is_none());
         store.end(1);
         let first = store.publish().unwrap();
         assert_eq!(tenants(&first), ["ml=b", "web=a"]);
-        store.put(namespace("web", "a"), 1);
+        put(&mut store, "web", "a", 1);
         store.remove("other");
         assert!(!store.is_changed());
         assert!(Arc::ptr_eq(&store.publish().unwrap(), &first));
-        store.put(namespace("web", "c"), 1);
+        put(&mut store, "web", "c", 1);
         assert_eq!(tenants(&store.publish().unwrap()), ["ml=b", "web=c"]);
-        store.put(namespace("web", "c"), 2);
+        put(&mut store, "web", "c", 2);
         store.end(2);
         assert_eq!(tenants(&store.publish().unwrap()), ["web=c"]);
         store.remove("web");

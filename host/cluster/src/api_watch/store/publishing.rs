@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use plimsoll_core::{Cluster, Slot, Unlisted, UnlistedNode};
+use plimsoll_core::{Cluster, Unlisted, UnlistedNode};
 
 use super::{
     ClusterStore,
-    reserved_pod::{BindState, ReservedPod},
+    reservations::{BindState, ReservedPod},
 };
 
 // === impl ClusterStore ===
@@ -38,13 +38,12 @@ impl ClusterStore {
     /// Brings the slot of one node up to date, or its pods if it has none; whether that changes anything.
     fn update_slot(&mut self, name: &str) -> bool {
         let Some(entry) = self.entries.get_mut(name) else { return false };
-        entry.dirty = false;
         let slot = entry.slot(entry.at.and_then(|at| self.slots.get(at)));
         let unlisted = if slot.is_none() { entry.unlisted(self.unlisted.get(name)) } else { None };
         let is_unlisted_news = update_unlisted(&mut self.unlisted, name, unlisted);
         let is_news = match (slot, entry.at) {
             (Some(slot), Some(at)) => {
-                let is_news = self.slots.get(at).is_none_or(|old| !is_same(old, &slot));
+                let is_news = self.slots.get(at).is_none_or(|old| !old.is_same(&slot));
                 if is_news {
                     self.slots.replace(at, slot);
                 }
@@ -77,30 +76,13 @@ impl ClusterStore {
 
 /// Puts a node without a slot in its place; whether that changes anything.
 fn update_unlisted(unlisted: &mut Unlisted, name: &str, node: Option<UnlistedNode>) -> bool {
-    match (unlisted.get(name), node) {
-        (None, None) => false,
-        (Some(old), Some(new)) if is_same_unlisted(old, &new) => false,
-        (_, Some(new)) => {
-            Arc::make_mut(unlisted).insert(name.into(), new);
+    let records = |node: &UnlistedNode| (node.node.as_ref().map(Arc::as_ptr), Arc::as_ptr(&node.placed));
+    match node {
+        Some(node) if unlisted.get(name).map(records) != Some(records(&node)) => {
+            Arc::make_mut(unlisted).insert(name.into(), node);
             true
         }
-        (Some(_), None) => Arc::make_mut(unlisted).remove(name).is_some(),
+        None if unlisted.contains_key(name) => Arc::make_mut(unlisted).remove(name).is_some(),
+        _ => false,
     }
-}
-
-fn is_same_unlisted(a: &UnlistedNode, b: &UnlistedNode) -> bool {
-    let is_node_same = match (&a.node, &b.node) {
-        (Some(a), Some(b)) => Arc::ptr_eq(a, b),
-        (None, None) => true,
-        _ => false,
-    };
-    is_node_same && Arc::ptr_eq(&a.placed, &b.placed)
-}
-
-pub(super) fn is_same(a: &Slot, b: &Slot) -> bool {
-    let is_placed_same = match (&a.placed, &b.placed) {
-        (Some(a), Some(b)) => Arc::ptr_eq(a, b),
-        _ => false,
-    };
-    Arc::ptr_eq(&a.node, &b.node) && is_placed_same
 }

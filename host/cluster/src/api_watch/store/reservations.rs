@@ -4,11 +4,33 @@ use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
 use plimsoll_core::{NotReserved, Pod};
 
-use super::{
-    ClusterStore,
-    by_name::{PodByName, PodName},
-    reserved_pod::{BindState, ReservationId, ReservedPod},
-};
+use super::{ClusterStore, PodByUid};
+
+/// A reservation's identity: it alone changes or ends the reservation, and no other one of the same pod.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ReservationId {
+    uid: Box<str>,
+    number: u64,
+}
+
+/// A pod that is being bound, or was, and that the watch has not shown yet.
+#[derive(Debug)]
+pub(super) struct ReservedPod {
+    number: u64,
+    pub(super) pod: Arc<Pod>,
+    pub(super) bind: BindState,
+}
+
+/// The bind of a reserved pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BindState {
+    /// It is in progress.
+    Open,
+    /// It is over: reads and lists that began later show its outcome.
+    Settled(Instant),
+    /// Another replica decides about it.
+    Forwarded,
+}
 
 // === impl ClusterStore ===
 
@@ -30,16 +52,15 @@ impl ClusterStore {
     fn add_reserved(&mut self, pod: Arc<Pod>, bind: BindState) -> Result<ReservationId, NotReserved> {
         self.end_forwarded(pod.uid());
         let node_of = |pod: &Pod| pod.node().unwrap_or_default().into();
-        let shown = self.pods.get_key_value(&PodName::of(&pod)).filter(|(PodByName(own), _)| own.uid() == pod.uid());
-        if let Some((PodByName(shown), _)) = shown {
+        if let Some((PodByUid(shown), _)) = self.pods.get_key_value(pod.uid()) {
             return Err(NotReserved::Placed(node_of(shown)));
         }
         if let Some(earlier) = self.reserved.get(pod.uid()) {
             return Err(NotReserved::Undecided(node_of(&earlier.pod)));
         }
         self.reservations_made += 1;
-        let id = ReservationId::new(pod.uid(), self.reservations_made);
-        self.attach(&pod);
+        let id = ReservationId { uid: pod.uid().into(), number: self.reservations_made };
+        self.attach(&pod, true);
         self.reserved.insert(id.uid.clone(), ReservedPod { number: id.number, pod, bind });
         Ok(id)
     }
@@ -52,16 +73,16 @@ impl ClusterStore {
     }
 
     /// After that moment no write of this bind can arrive any more: a list or a read that begins later shows
-    /// its outcome. A `pod` is the pod as it was read, with its node.
+    /// its outcome. A `pod` is the pod as it was read, with its node and annotations.
     pub(crate) fn settle_at(&mut self, id: &ReservationId, pod: Option<Arc<Pod>>, settled: Instant) {
         let Some(reserved) = self.reserved.get_mut(&id.uid).filter(|reserved| reserved.number == id.number) else {
             return;
         };
         reserved.bind = BindState::Settled(settled);
-        if let Some(pod) = pod.filter(|pod| pod.node().is_some()) {
+        if let Some(pod) = pod {
             let before = std::mem::replace(&mut reserved.pod, Arc::clone(&pod));
             self.detach(&before);
-            self.attach(&pod);
+            self.attach(&pod, true);
         }
     }
 
@@ -76,7 +97,7 @@ impl ClusterStore {
     pub(crate) fn observe(&mut self, pod: &Pod, began: Instant) {
         let reserved = self.reserved.get(pod.uid());
         let Some(reserved) = reserved.filter(|reserved| reserved.is_settled_before(began)) else { return };
-        let id = ReservationId::new(pod.uid(), reserved.number);
+        let id = ReservationId { uid: pod.uid().into(), number: reserved.number };
         match pod.node() {
             Some(node) => {
                 let placed = Arc::new(pod.placed_on(node, &BTreeMap::new(), &BTreeMap::new()));
@@ -104,6 +125,20 @@ impl ClusterStore {
     pub(super) fn end_reservation(&mut self, uid: &str) {
         if let Some(reserved) = self.reserved.remove(uid) {
             self.detach(&reserved.pod);
+        }
+    }
+}
+
+// === impl ReservedPod ===
+
+impl ReservedPod {
+    /// Whether a read or a list that `began` then shows the outcome of the bind. One that began at the very moment may have
+    /// been sent before it: the clock has steps.
+    pub(super) fn is_settled_before(&self, began: Instant) -> bool {
+        match self.bind {
+            BindState::Open => false,
+            BindState::Settled(settled) => settled < began,
+            BindState::Forwarded => true,
         }
     }
 }

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use plimsoll_core::{NotReserved, Placed, Read, Selector, Slot, Value, View};
 
-use super::{publishing::is_same, *};
-use crate::api_watch::resource::UnreadableObject;
+use super::*;
 
 pub(super) fn node(name: &str, zone: &str, beat: u32) -> Node {
     let json = format!(
@@ -27,9 +26,14 @@ pub(super) fn pod(name: &str, uid: &str, node: &str, app: &str) -> Pod {
     Pod::placed_from_json(json.as_bytes()).unwrap()
 }
 
-fn unreadable(pod: Pod) -> UnreadableObject {
-    let (namespace, name) = (pod.namespace().to_owned(), pod.name().to_owned());
-    UnreadableObject { resource: Resource::Pods, namespace, name, why: "x".to_owned(), pod: Some(pod) }
+impl ClusterStore {
+    fn show_node(&mut self, node: Node) {
+        self.put_node(Arc::clone(node.name()), Some(node));
+    }
+
+    fn show_pod(&mut self, pod: Pod) {
+        self.put_pod(pod, true);
+    }
 }
 
 /// The UIDs on each node, by name.
@@ -51,10 +55,10 @@ pub(super) fn unlisted(cluster: &Cluster) -> Vec<(String, Vec<String>)> {
 
 fn with_two_nodes() -> ClusterStore {
     let mut store = ClusterStore::default();
-    store.put_node(node("n1", "a", 1));
-    store.put_node(node("n2", "a", 1));
-    store.put_pod(pod("p1", "u1", "n1", "x"));
-    store.put_pod(pod("p2", "u2", "n2", "x"));
+    store.show_node(node("n1", "a", 1));
+    store.show_node(node("n2", "a", 1));
+    store.show_pod(pod("p1", "u1", "n1", "x"));
+    store.show_pod(pod("p2", "u2", "n2", "x"));
     store.publish().unwrap();
     store
 }
@@ -71,8 +75,8 @@ fn placed(cluster: &Cluster, name: &str) -> Vec<String> {
 fn a_heartbeat_and_a_pod_that_says_the_same_publish_nothing() {
     let mut store = with_two_nodes();
     let before = Arc::clone(store.published());
-    store.put_node(node("n1", "a", 2));
-    store.put_pod(pod("p1", "u1", "n1", "x"));
+    store.show_node(node("n1", "a", 2));
+    store.show_pod(pod("p1", "u1", "n1", "x"));
     assert!(store.publish().is_none());
     assert!(Arc::ptr_eq(&before, store.published()));
 }
@@ -81,8 +85,8 @@ fn a_heartbeat_and_a_pod_that_says_the_same_publish_nothing() {
 fn what_has_not_changed_stays_the_same_record_in_the_same_slot() {
     let mut store = with_two_nodes();
     let before = Arc::clone(store.published());
-    store.put_pod(pod("p3", "u3", "n2", "x"));
-    store.put_node(node("n3", "a", 1));
+    store.show_pod(pod("p3", "u3", "n2", "x"));
+    store.show_node(node("n3", "a", 1));
     let after = store.publish().unwrap();
     for name in ["n1", "n2"] {
         assert_eq!(before.find(name), after.find(name));
@@ -95,7 +99,7 @@ fn what_has_not_changed_stays_the_same_record_in_the_same_slot() {
     assert_eq!(slot(&after, "n2").placed.as_ref().unwrap().requested().unwrap().get("cpu"), 2000);
 
     // A label of the node changes, its pods do not.
-    store.put_node(node("n1", "b", 1));
+    store.show_node(node("n1", "b", 1));
     let relabelled = store.publish().unwrap();
     assert!(!Arc::ptr_eq(&slot(&after, "n1").node, &slot(&relabelled, "n1").node));
     assert!(Arc::ptr_eq(slot(&after, "n1").placed.as_ref().unwrap(), slot(&relabelled, "n1").placed.as_ref().unwrap()));
@@ -104,7 +108,7 @@ fn what_has_not_changed_stays_the_same_record_in_the_same_slot() {
 #[test]
 fn the_last_node_moves_into_the_slot_of_one_that_goes() {
     let mut store = with_two_nodes();
-    store.put_node(node("n3", "a", 1));
+    store.show_node(node("n3", "a", 1));
     let before = store.publish().unwrap();
     store.remove_node("n1");
     let after = store.publish().unwrap();
@@ -117,17 +121,17 @@ fn the_last_node_moves_into_the_slot_of_one_that_goes() {
 #[test]
 fn pods_wait_for_their_node_and_are_there_when_it_comes_back() {
     let mut store = ClusterStore::default();
-    store.put_pod(pod("p1", "u1", "n1", "x"));
+    store.show_pod(pod("p1", "u1", "n1", "x"));
     let waiting = store.publish().unwrap();
     assert!(waiting.slots().is_empty());
     assert_eq!(unlisted(&waiting), [("n1".into(), vec!["u1".into()])]);
-    store.put_node(node("n1", "a", 1));
+    store.show_node(node("n1", "a", 1));
     let listed = store.publish().unwrap();
     assert_eq!((placed(&listed, "n1"), unlisted(&listed)), (vec!["u1".into()], vec![]));
     store.remove_node("n1");
     let lost = store.publish().unwrap();
     assert_eq!((lost.slots().len(), unlisted(&lost).len()), (0, 1));
-    store.put_node(node("n1", "a", 2));
+    store.show_node(node("n1", "a", 2));
     assert_eq!(placed(&store.publish().unwrap(), "n1"), ["u1"]);
     store.remove_pod(&pod("p1", "u1", "n1", "x"));
     store.remove_node("n1");
@@ -154,7 +158,7 @@ fn a_reserved_pod_counts_from_its_reservation_on_and_once() {
     assert_eq!(count(store.published()), 2);
     let id = reserved(&mut store, pod("p3", "u3", "n2", "x"));
     assert_eq!(count(&store.publish().unwrap()), 3);
-    store.put_pod(pod("p3", "u3", "n2", "x"));
+    store.show_pod(pod("p3", "u3", "n2", "x"));
     store.release(&id);
     store.publish();
     assert_eq!(count(store.published()), 3);
@@ -169,13 +173,13 @@ fn pods_count_whose_node_is_gone_or_out_of_view() {
     let mut store = with_two_nodes();
     store.remove_node("n1");
     assert_eq!(count(&store.publish().unwrap()), 2, "n1 is gone");
-    store.put_unreadable(unreadable(pod("p3", "u3", "n2", "x")));
+    store.put_pod(pod("p3", "u3", "n2", "x"), false);
     let out_of_view = store.publish().unwrap();
     assert_eq!((out_of_view.slots().len(), count(&out_of_view)), (0, 2), "a pod on n2 cannot be read");
     // One pod that cannot be read frees no seat of those on its node, whose labels are known.
     let in_zone = |zone| Selector { node_label: Some(("zone", zone)), ..Selector::all() };
     assert_eq!((count_of(&out_of_view, in_zone("a")), count_of(&out_of_view, in_zone("b"))), (1, 0));
-    store.put_node(node("n2", "b", 2));
+    store.show_node(node("n2", "b", 2));
     let moved = store.publish().unwrap();
     assert_eq!((count_of(&moved, in_zone("a")), count_of(&moved, in_zone("b"))), (0, 1));
 }
@@ -198,11 +202,11 @@ fn a_reserved_pod_counts_until_the_watch_shows_the_pod() {
     assert_eq!((placed(&cluster, "n1"), store.reserved()), (vec!["u1".into(), "u3".into()], 1));
 
     // As it was before it was bound: the watch is behind.
-    store.put_pod(pod("p3", "u3", "", "x"));
+    store.show_pod(pod("p3", "u3", "", "x"));
     assert_eq!((store.publish().is_none(), store.reserved()), (true, 1));
 
     // The same, now from the watch: nothing changes for anybody.
-    store.put_pod(pod("p3", "u3", "n1", "x"));
+    store.show_pod(pod("p3", "u3", "n1", "x"));
     assert_eq!((store.publish().is_none(), store.reserved()), (true, 0));
     assert!(
         slot(store.published(), "n1").placed.as_ref().unwrap().pods().iter().any(|pod| Arc::ptr_eq(pod, &pod_there))
@@ -219,7 +223,7 @@ fn a_reserved_pod_counts_until_the_watch_shows_the_pod() {
 fn what_the_watch_shows_is_right_where_a_reservation_was_not() {
     let mut store = with_two_nodes();
     reserved(&mut store, pod("p3", "u3", "n1", "x"));
-    store.put_pod(pod("p3", "u3", "n2", "x"));
+    store.show_pod(pod("p3", "u3", "n2", "x"));
     let cluster = store.publish().unwrap();
     assert_eq!((placed(&cluster, "n1"), placed(&cluster, "n2")), (vec!["u1".into()], vec!["u2".into(), "u3".into()]));
     // The watch was faster than the next bind of the pod.
@@ -271,7 +275,7 @@ fn only_a_list_that_began_after_the_bind_was_settled_refutes_it() {
     let start = Instant::now();
     let list = |store: &mut ClusterStore, began| {
         store.begin_list(Resource::Pods);
-        store.put_pod(pod("p1", "u1", "n1", "x"));
+        store.show_pod(pod("p1", "u1", "n1", "x"));
         store.end_list(Resource::Pods, began);
     };
     let id = reserved(&mut store, pod("p3", "u3", "n1", "x"));
@@ -292,8 +296,8 @@ fn a_later_read_tells_what_became_of_a_bind_that_nobody_knew_of() {
     let start = Instant::now();
     for (read_on, expected) in [("", (vec![], vec![])), ("n1", (vec!["u3"], vec![])), ("n2", (vec![], vec!["u3"]))] {
         let mut store = ClusterStore::default();
-        store.put_node(node("n1", "a", 1));
-        store.put_node(node("n2", "a", 1));
+        store.show_node(node("n1", "a", 1));
+        store.show_node(node("n2", "a", 1));
         let id = reserved(&mut store, pod("p3", "u3", "n1", "x"));
         let read = pod("p3", "u3", read_on, "x");
         store.observe(&read, start + seconds(5));
@@ -312,24 +316,6 @@ fn a_later_read_tells_what_became_of_a_bind_that_nobody_knew_of() {
 }
 
 #[test]
-fn a_slot_is_current_until_its_node_or_its_pods_change() {
-    let mut store = with_two_nodes();
-    let seen = slot(store.published(), "n1").clone();
-    let shows = |store: &ClusterStore| is_same(slot(store.published(), "n1"), &seen);
-    reserved(&mut store, pod("p3", "u3", "n2", "x"));
-    store.put_node(node("n1", "a", 2));
-    store.publish();
-    assert!(shows(&store), "neither a heartbeat nor another node changes it");
-    let id = reserved(&mut store, pod("p4", "u4", "n1", "x"));
-    store.publish();
-    assert!(!shows(&store));
-    store.release(&id);
-    store.put_node(node("n1", "b", 2));
-    store.publish();
-    assert!(!shows(&store));
-}
-
-#[test]
 fn a_new_pod_with_an_old_ones_name_is_another_pod() {
     let mut store = with_two_nodes();
     // The one before is still shown; its successor is bound already.
@@ -337,7 +323,7 @@ fn a_new_pod_with_an_old_ones_name_is_another_pod() {
     let cluster = store.publish().unwrap();
     assert_eq!((placed(&cluster, "n1"), placed(&cluster, "n2")), (vec!["u1".into()], vec!["u9".into(), "u2".into()]));
     store.remove_pod(&pod("p1", "u1", "n1", "x"));
-    store.put_pod(pod("p1", "u9", "n2", "x"));
+    store.show_pod(pod("p1", "u9", "n2", "x"));
     // Events of the old pod come too late.
     store.remove_pod(&pod("p1", "u1", "n1", "x"));
     let cluster = store.publish().unwrap();
@@ -345,24 +331,9 @@ fn a_new_pod_with_an_old_ones_name_is_another_pod() {
 }
 
 #[test]
-fn an_unreadable_pod_without_a_node_takes_the_node_that_it_was_seen_on_out_of_sight() {
-    let mut store = ClusterStore::default();
-    store.put_node(node("n1", "a", 1));
-    store.put_pod(pod("a", "ua", "n1", "x"));
-    store.publish();
-    let unplaced = pod("a", "ua", "", "x");
-    store.put_unreadable(unreadable(unplaced));
-    let cluster = store.publish().unwrap();
-    assert_eq!(cluster.find("n1"), None, "what the pod holds there is not known any more");
-    store.put_pod(pod("a", "ua", "n1", "x"));
-    assert!(store.publish().unwrap().find("n1").is_some());
-    assert_eq!(store.node_of(&pod("b", "ub", "", "x")), None);
-}
-
-#[test]
 fn a_cluster_names_the_pods_that_are_reserved() {
     let mut store = ClusterStore::default();
-    store.put_node(node("n1", "a", 1));
+    store.show_node(node("n1", "a", 1));
     store.publish();
     let id = store.reserve(Arc::new(pod("a", "ua", "n1", "x"))).unwrap();
     let reserved = |cluster: &Cluster| cluster.reserved().get("ua").map(ToString::to_string);

@@ -104,7 +104,7 @@ impl Both {
         let Self { store, model, step: now, .. } = self;
         match *step {
             Step::PutNode(node, zone) => {
-                store.put_node(mk_node(node, zone, *now));
+                store.show_node(mk_node(node, zone, *now));
                 model.nodes.insert(node, zone);
             }
             Step::RemoveNode(node) => {
@@ -112,7 +112,7 @@ impl Both {
                 model.nodes.remove(&node);
             }
             Step::PutPod(pod, node, app) => {
-                store.put_pod(mk_pod(pod, node, app));
+                store.show_pod(mk_pod(pod, node, app));
                 model.pods.insert(pod, (node, app));
                 model.reserved.remove(&pod);
             }
@@ -198,7 +198,7 @@ impl Both {
         self.model.nodes.retain(|node, _| bits & (1 << node) != 0);
         self.store.begin_list(Resource::Nodes);
         for (node, zone) in &self.model.nodes {
-            self.store.put_node(mk_node(*node, *zone, self.step));
+            self.store.show_node(mk_node(*node, *zone, self.step));
         }
         self.store.end_list(Resource::Nodes, self.at(self.step));
     }
@@ -208,7 +208,7 @@ impl Both {
         let began = self.step.saturating_sub(u32::from(ago));
         self.store.begin_list(Resource::Pods);
         for (number, (node, app)) in &self.model.pods {
-            self.store.put_pod(mk_pod(*number, *node, *app));
+            self.store.show_pod(mk_pod(*number, *node, *app));
         }
         self.store.end_list(Resource::Pods, self.at(began));
         self.model.reserved.retain(|_, place| place.settled.is_none_or(|settled| settled >= began));
@@ -225,7 +225,7 @@ impl Both {
         assert_eq!(news.is_some(), !Arc::ptr_eq(&before, &now));
         for slot in now.slots().iter() {
             let found = now.find(slot.node.name()).map(|at| &now.slots()[at as usize]);
-            assert!(found.is_some_and(|found| is_same(found, slot)), "{} is not found", slot.node.name());
+            assert!(found.is_some_and(|found| found.is_same(slot)), "{} is not found", slot.node.name());
             let built = &expected.slots()[expected.find(slot.node.name()).unwrap() as usize];
             assert_eq!(slot.node.json(), built.node.json());
             let (own, built) = (slot.placed.as_ref().unwrap(), built.placed.as_ref().unwrap());
