@@ -2,20 +2,18 @@
 
 use std::{borrow::Cow, fmt::Display};
 
+use plimsoll_core::excerpt;
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
+
+/// Maximum bytes of the name of an object in an error.
+const MAX_NAME: usize = 80;
 
 /// One object of a text.
 pub(crate) struct DocumentObject<'a> {
     /// Its kind; `None` if neither the object nor its list has one.
     pub(crate) kind: Option<Cow<'a, str>>,
     pub(crate) json: &'a str,
-    place: Location,
-}
-
-/// Where an object stands.
-#[derive(Debug, Clone, Copy, Default)]
-struct Location {
     /// Of several documents, from 0.
     document: Option<usize>,
     /// In a list, from 0.
@@ -37,17 +35,14 @@ struct Head<'a> {
 impl DocumentObject<'_> {
     /// An error about this object: its place, and the error.
     pub(crate) fn wrong(&self, error: impl Display) -> String {
-        let document = self.place.document.map_or_else(String::new, |document| format!(" document {document}:"));
-        let item = self.place.item.map_or_else(String::new, |item| match self.name() {
-            Some(name) => format!(" items[{item}] ({name}):"),
-            None => format!(" items[{item}]:"),
+        let document = self.document.map_or_else(String::new, |document| format!(" document {document}:"));
+        let item = self.item.map_or_else(String::new, |item| {
+            let json: Value = serde_json::from_str(self.json).unwrap_or_default();
+            let name = json.pointer("/metadata/name").and_then(Value::as_str);
+            let name = name.map_or_else(String::new, |name| format!(" ({})", excerpt(name, MAX_NAME)));
+            format!(" items[{item}]{name}:")
         });
         format!(":{document}{item} {}", without_place(&error.to_string()))
-    }
-
-    fn name(&self) -> Option<String> {
-        let json: Value = serde_json::from_str(self.json).ok()?;
-        Some(json.pointer("/metadata/name")?.as_str()?.chars().take(80).collect())
     }
 }
 
@@ -69,8 +64,7 @@ pub(crate) fn each_object(
     };
     let is_single = documents.len() == 1;
     for (index, document) in documents.iter().enumerate().filter(|(_, document)| *document != "null") {
-        let place = Location { document: (!is_single).then_some(index), item: None };
-        each_of_document(document, place, &mut visit)?;
+        each_of_document(document, (!is_single).then_some(index), &mut visit)?;
     }
     Ok(())
 }
@@ -82,10 +76,10 @@ pub(crate) fn single_value(text: &str) -> Result<Value, String> {
 
 fn each_of_document(
     json: &str,
-    place: Location,
+    document: Option<usize>,
     visit: &mut impl FnMut(&DocumentObject<'_>) -> Result<(), String>,
 ) -> Result<(), String> {
-    let whole = DocumentObject { kind: None, json, place };
+    let whole = DocumentObject { kind: None, json, document, item: None };
     let head: Head<'_> = serde_json::from_str(json).map_err(|error| whole.wrong(error))?;
     let Some(items) = head.items else {
         return visit(&DocumentObject { kind: head.kind, ..whole });
@@ -93,8 +87,7 @@ fn each_of_document(
     // Items of a typed list, as the API server sends them, do not repeat their kind.
     let listed = head.kind.as_deref().and_then(|kind| kind.strip_suffix("List")).filter(|kind| !kind.is_empty());
     for (index, item) in items.into_iter().enumerate() {
-        let mut object =
-            DocumentObject { kind: None, json: item.get(), place: Location { item: Some(index), ..place } };
+        let mut object = DocumentObject { kind: None, json: item.get(), document, item: Some(index) };
         let head: Head<'_> = serde_json::from_str(item.get()).map_err(|error| object.wrong(error))?;
         object.kind = head.kind.or(listed.map(Cow::Borrowed));
         visit(&object)?;
@@ -116,7 +109,7 @@ fn yaml_error(error: &serde_saphyr::Error) -> String {
 }
 
 /// A parser counts lines in the part that it was given; the place in the file stands before its text.
-fn without_place(text: &str) -> &str {
+pub(crate) fn without_place(text: &str) -> &str {
     text.split(" at line ").next().unwrap_or(text)
 }
 
@@ -128,8 +121,6 @@ fn yaml_options() -> serde_saphyr::Options {
             max_nodes: 100_000_000,
             max_documents: 1_000_000,
             max_total_scalar_bytes: 4 << 30,
-            max_aliases: 1_000,
-            max_anchors: 1_000,
         },
         alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: 10_000, max_replay_stack_depth: 8 },
         strict_booleans: true,

@@ -18,7 +18,6 @@ mod api_watch;
 mod binder;
 mod clock;
 mod document;
-mod error;
 mod lease;
 mod once;
 #[cfg(test)]
@@ -30,9 +29,8 @@ mod term;
 pub use api::{ApiServer, ConnectError, Credentials};
 pub use api_watch::{ClusterWatch, ResourceStatus, WatchStatus};
 pub use binder::ApiBinder;
-pub use error::SnapshotError;
 pub use lease::{Leadership, LeadershipState, LeaseConfig, URL_ANNOTATION};
 pub use once::list_once;
-pub use snapshot::{RawObjects, read_facts, read_objects, read_pod, read_pod_as_json, read_pods, read_snapshot};
+pub use snapshot::{RawObjects, SnapshotError, read_facts, read_objects, read_pod, read_pod_as_json, read_snapshot};
 pub use snapshot_watch::{SnapshotWatch, watch_snapshot};
 pub use term::{LeaseTimings, Term};

@@ -2,18 +2,14 @@
 
 mod objects;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use bytes::Bytes;
-use plimsoll_core::{Cluster, Facts, Pod};
+use plimsoll_core::{Cluster, Facts, ObjectError, Pod};
 use plimsoll_system::bounded_file::read_input;
 use serde_json::Value;
 
 use self::objects::SnapshotObjects;
-use crate::{
-    SnapshotError,
-    document::{DocumentObject, each_object, single_value},
-};
+use crate::document::{DocumentObject, each_object, single_value, without_place};
 
 /// The recipe for a snapshot file, in messages.
 const RECIPE: &str = "the output of 'kubectl get nodes,pods -A -o json'";
@@ -21,8 +17,17 @@ const RECIPE: &str = "the output of 'kubectl get nodes,pods -A -o json'";
 /// Maximum bytes of a snapshot: 150,000 pods of 10 kB have less than half of it.
 const MAX_SNAPSHOT_BYTES: u64 = 4 << 30;
 
-/// Maximum bytes of a file with pods to ask about: some ten thousand of them.
-const MAX_PODS_BYTES: u64 = 128 << 20;
+/// Maximum bytes of a file with a pod or with facts.
+const MAX_FILE_BYTES: u64 = 128 << 20;
+
+/// Why a file is no snapshot, or no pod.
+#[derive(Debug, thiserror::Error)]
+#[error("{}{cause}", path.display())]
+pub struct SnapshotError {
+    path: PathBuf,
+    /// Follows the file's name: the place, the error, and the expected form.
+    cause: String,
+}
 
 /// Reads nodes, pods and namespaces from a file: a list, a list of each kind, or several documents, JSON or YAML.
 ///
@@ -31,16 +36,8 @@ const MAX_PODS_BYTES: u64 = 128 << 20;
 /// # Errors
 /// Names the place of the error in the file, and the expected form.
 pub fn read_snapshot(path: &Path) -> Result<Cluster, SnapshotError> {
-    parse_snapshot(path, &read_snapshot_text(path)?)
-}
-
-pub(crate) fn read_snapshot_text(path: &Path) -> Result<String, SnapshotError> {
-    read_text(path, MAX_SNAPSHOT_BYTES, RECIPE)
-}
-
-pub(crate) fn parse_snapshot(path: &Path, text: &str) -> Result<Cluster, SnapshotError> {
     let mut found = SnapshotObjects::default();
-    each_object(text, |object| found.add(object)).map_err(|cause| SnapshotError::new(path, cause))?;
+    each_object_of(path, MAX_SNAPSHOT_BYTES, RECIPE, |object| found.add(object))?;
     if found.nodes.is_empty() {
         return Err(SnapshotError::new(path, format!(" has no Node: expected {RECIPE}")));
     }
@@ -63,9 +60,8 @@ pub struct RawObjects {
 /// # Errors
 /// As for [`read_snapshot`], but a file without nodes is none.
 pub fn read_objects(path: &Path) -> Result<RawObjects, SnapshotError> {
-    let text = read_snapshot_text(path)?;
     let mut found = RawObjects::default();
-    let read = each_object(&text, |object| {
+    each_object_of(path, MAX_SNAPSHOT_BYTES, RECIPE, |object| {
         let list = match object.kind.as_deref() {
             Some("Node") => &mut found.nodes,
             Some("Pod") => &mut found.pods,
@@ -74,8 +70,7 @@ pub fn read_objects(path: &Path) -> Result<RawObjects, SnapshotError> {
         };
         list.push(json_of(object)?);
         Ok(())
-    });
-    read.map_err(|cause| SnapshotError::new(path, cause))?;
+    })?;
     Ok(found)
 }
 
@@ -91,54 +86,40 @@ fn json_of(object: &DocumentObject<'_>) -> Result<Value, String> {
 /// Reads one pod from a file, JSON or YAML.
 ///
 /// # Errors
-/// As for [`read_snapshot`]; also if there is not exactly one pod, or another object.
+/// As for [`read_pod_as_json`].
 pub fn read_pod(path: &Path) -> Result<Pod, SnapshotError> {
-    only_one(path, read_pods(path)?)
+    let json = read_pod_as_json(path)?.to_string();
+    let wrong = |error: ObjectError| SnapshotError::new(path, format!(": {}", without_place(&error.to_string())));
+    Pod::from_json(json.into()).map_err(wrong)
 }
 
 /// Reads the JSON of one pod without `managedFields` from a file, JSON or YAML.
 ///
 /// # Errors
-/// As for [`read_pod`].
+/// As for [`read_snapshot`]; also if there is not exactly one pod, or another object.
 pub fn read_pod_as_json(path: &Path) -> Result<Value, SnapshotError> {
-    only_one(path, each_pod(path, json_of)?)
-}
-
-fn only_one<T>(path: &Path, mut pods: Vec<T>) -> Result<T, SnapshotError> {
-    let count = pods.len();
-    pods.pop()
-        .filter(|_| count == 1)
-        .ok_or_else(|| SnapshotError::new(path, format!(" has {count} pods: expected one")))
-}
-
-/// Reads the pods of a file, JSON or YAML: one, several documents, or a list.
-///
-/// # Errors
-/// As for [`read_snapshot`]; also if there is an object other than a pod.
-pub fn read_pods(path: &Path) -> Result<Vec<Pod>, SnapshotError> {
-    each_pod(path, |object| {
-        let json = Bytes::copy_from_slice(object.json.as_bytes());
-        Pod::from_json(json).map_err(|error| object.wrong(error))
-    })
-}
-
-fn each_pod<T>(
-    path: &Path,
-    read_one: impl Fn(&DocumentObject<'_>) -> Result<T, String>,
-) -> Result<Vec<T>, SnapshotError> {
-    let text = read_text(path, MAX_PODS_BYTES, "a Pod in YAML or JSON")?;
     let mut pods = Vec::new();
-    let read = each_object(&text, |object| {
+    each_object_of(path, MAX_FILE_BYTES, "a Pod in YAML or JSON", |object| {
         match object.kind.as_deref() {
             Some("Pod") => {}
             Some(other) => return Err(object.wrong(format_args!("kind {other}: expected a Pod"))),
             None => return Err(object.wrong("the key 'kind' is missing: expected a Pod")),
         }
-        pods.push(read_one(object)?);
+        pods.push(json_of(object)?);
         Ok(())
-    });
-    read.map_err(|cause| SnapshotError::new(path, cause))?;
-    Ok(pods)
+    })?;
+    let count = pods.len();
+    let only = pods.pop().filter(|_| count == 1);
+    only.ok_or_else(|| SnapshotError::new(path, format!(" has {count} pods: expected one")))
+}
+
+fn each_object_of(
+    path: &Path,
+    limit: u64,
+    expected: &str,
+    visit: impl FnMut(&DocumentObject<'_>) -> Result<(), String>,
+) -> Result<(), SnapshotError> {
+    each_object(&read_text(path, limit, expected)?, visit).map_err(|cause| SnapshotError::new(path, cause))
 }
 
 /// Reads facts from outside, JSON or YAML: a map from each source to its facts by key.
@@ -146,7 +127,7 @@ fn each_pod<T>(
 /// # Errors
 /// If the file cannot be read, or has something else.
 pub fn read_facts(path: &Path) -> Result<Facts, SnapshotError> {
-    let text = read_text(path, MAX_PODS_BYTES, "a map from each source of facts to its facts by key")?;
+    let text = read_text(path, MAX_FILE_BYTES, "a map from each source of facts to its facts by key")?;
     let value = single_value(&text).map_err(|cause| SnapshotError::new(path, cause))?;
     Facts::from_value(&value).map_err(|cause| SnapshotError::new(path, format!(": {cause}")))
 }
@@ -157,6 +138,14 @@ fn read_text(path: &Path, limit: u64, expected: &str) -> Result<String, Snapshot
     let text = String::from_utf8(bytes)
         .map_err(|error| wrong(&format!("cannot be read: byte {} is not UTF-8", error.utf8_error().valid_up_to())))?;
     if text.trim().is_empty() { Err(wrong("is empty")) } else { Ok(text) }
+}
+
+// === impl SnapshotError ===
+
+impl SnapshotError {
+    fn new(path: &Path, cause: String) -> Self {
+        Self { path: path.to_owned(), cause }
+    }
 }
 
 #[cfg(test)]
