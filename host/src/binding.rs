@@ -89,7 +89,6 @@ pub(crate) fn describe(leadership: Option<&Arc<Leadership>>) -> Value {
         LeadershipState::Vacant(reason) => json!({"state": "vacant", "reason": reason}),
     };
     shown["identity"] = leadership.identity().into();
-    shown["terms"] = leadership.terms().into();
     shown
 }
 

@@ -12,15 +12,8 @@
 
 mod election;
 mod elector;
-mod record;
 
-use std::{
-    future::Future,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-};
+use std::{future::Future, sync::Arc};
 
 use parking_lot::Mutex;
 use tokio::{
@@ -30,18 +23,50 @@ use tokio::{
 use tracing::warn;
 
 use self::elector::Elector;
-use crate::{ApiServer, clock};
+use crate::{
+    ApiServer, clock,
+    term::{LeaseTimings, Term},
+};
 
-pub use elector::{LeadershipState, LeaseConfig};
-pub use record::URL_ANNOTATION;
+pub use election::URL_ANNOTATION;
+
+/// The Lease and the candidate.
+#[derive(Debug, Clone)]
+pub struct LeaseConfig {
+    /// The namespace of the Lease.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// The pod's name, for people. The identity that is written is unique to the process.
+    pub identity: String,
+    /// The URL to which standbys forward while this process leads.
+    pub url: String,
+    /// The duration of the Lease.
+    pub timings: LeaseTimings,
+}
+
+/// The state of the election, for this process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LeadershipState {
+    /// It holds the Lease.
+    Leads(Arc<Term>),
+    /// Another process holds the Lease.
+    Follows {
+        /// Its identity.
+        holder: Arc<str>,
+        /// Its URL, if the Lease has one.
+        url: Option<Arc<str>>,
+    },
+    /// No holder can be asked; the text says why.
+    Vacant(Arc<str>),
+}
 
 /// A running election; dropping it ends the campaign without releasing the Lease.
 #[derive(Debug)]
 pub struct Leadership {
     state: watch::Receiver<LeadershipState>,
-    identity: Arc<str>,
-    terms: Arc<AtomicU64>,
-    /// Stops the task, which then releases the Lease.
+    identity: String,
+    /// Stops the task, which then releases the Lease; dropped, the task ends without.
     running: Mutex<Option<(oneshot::Sender<()>, JoinHandle<()>)>>,
 }
 
@@ -49,15 +74,14 @@ pub struct Leadership {
 
 impl Leadership {
     /// Applies for the Lease once `ready`, and renews it while it is ours. Must be called within a runtime.
-    pub fn start(api: &ApiServer, config: LeaseConfig, ready: impl Future<Output = ()> + Send + 'static) -> Self {
+    pub fn start(api: &ApiServer, mut config: LeaseConfig, ready: impl Future<Output = ()> + Send + 'static) -> Self {
         let (publish, state) = watch::channel(LeadershipState::Vacant("the cluster is not listed yet".into()));
         // No other process has this identity, not even this one after a restart.
-        let identity: Arc<str> = format!("{}_{:016x}", config.identity, clock::random()).into();
-        let terms = Arc::<AtomicU64>::default();
-        let elector = Elector::new(api, config, Arc::clone(&identity), Arc::clone(&terms), publish);
+        config.identity = format!("{}_{:016x}", config.identity, clock::random());
+        let identity = config.identity.clone();
         let (stop, stopped) = oneshot::channel();
-        let task = tokio::spawn(elector.run(ready, stopped));
-        Self { state, identity, terms, running: Mutex::new(Some((stop, task))) }
+        let task = tokio::spawn(Elector::new(api, config, publish).run(ready, stopped));
+        Self { state, identity, running: Mutex::new(Some((stop, task))) }
     }
 
     /// The current state.
@@ -75,11 +99,6 @@ impl Leadership {
         &self.identity
     }
 
-    /// The number of terms of this process.
-    pub fn terms(&self) -> u64 {
-        self.terms.load(Ordering::Relaxed)
-    }
-
     /// Stops writing, and releases the Lease once all writes are settled.
     pub async fn stop(&self) {
         let running = self.running.lock().take();
@@ -88,17 +107,6 @@ impl Leadership {
         let _ = stop.send(());
         if let Err(error) = task.await {
             warn!(%error, "the election failed");
-        }
-    }
-}
-
-impl Drop for Leadership {
-    fn drop(&mut self) {
-        if let Some((_, task)) = self.running.get_mut() {
-            task.abort();
-        }
-        if let LeadershipState::Leads(term) = self.leadership_state() {
-            term.end();
         }
     }
 }

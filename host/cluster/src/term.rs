@@ -18,15 +18,6 @@ pub struct LeaseTimings {
     lease: Duration,
 }
 
-/// The Lease is ours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Hold {
-    /// From 1; each is another term, even if nobody else held the Lease in between.
-    pub(crate) term: u64,
-    /// Until then no other candidate acquires it.
-    pub(crate) until: Instant,
-}
-
 /// A term: from acquiring the Lease to losing it. Acquiring it again begins another term.
 #[derive(Debug)]
 pub struct Term {
@@ -87,10 +78,10 @@ impl LeaseTimings {
 // === impl Term ===
 
 impl Term {
-    pub(crate) fn new(hold: Hold, timings: LeaseTimings, now: Instant) -> Self {
-        let term =
-            Self { number: hold.term, timings, start: now, write_until: 0.into(), in_flight: watch::Sender::new(()) };
-        term.extend(hold);
+    /// A term that begins now; until then no other candidate acquires the Lease.
+    pub(crate) fn new(number: u64, timings: LeaseTimings, now: Instant, until: Instant) -> Self {
+        let term = Self { number, timings, start: now, write_until: 0.into(), in_flight: watch::Sender::new(()) };
+        term.extend(until);
         term
     }
 
@@ -128,9 +119,9 @@ impl Term {
         let _ = clock::timeout(self.doubt(), self.in_flight.closed()).await;
     }
 
-    /// The Lease was renewed.
-    pub(crate) fn extend(&self, hold: Hold) {
-        let until = hold.until.checked_sub(self.timings.settle()).unwrap_or(self.start);
+    /// The Lease was renewed: until then no other candidate acquires it.
+    pub(crate) fn extend(&self, until: Instant) {
+        let until = until.checked_sub(self.timings.settle()).unwrap_or(self.start);
         self.write_until.store(nanoseconds(until.saturating_duration_since(self.start)), Ordering::SeqCst);
     }
 
@@ -163,7 +154,7 @@ mod tests {
     fn a_term_settles_after_its_writes_or_when_none_can_arrive_any_more() {
         let (start, timings) = (Instant::now(), LeaseTimings::new(Duration::from_secs(9)));
         let (clock, runtime) = (PausedClock::new(start, 1), PausedClock::runtime());
-        let [idle, busy, lost] = [(); 3].map(|()| Arc::new(Term::new(Hold { term: 1, until: start }, timings, start)));
+        let [idle, busy, lost] = [(); 3].map(|()| Arc::new(Term::new(1, timings, start, start)));
         let (write, _lost_write) = (busy.begin_write(), lost.begin_write());
         let longest = idle.doubt();
         let settling = [idle, busy, lost].map(|term| {

@@ -101,11 +101,11 @@ mod tests {
     };
 
     use super::*;
-    use crate::term::{Hold, LeaseTimings};
+    use crate::term::LeaseTimings;
 
     fn term(until: Instant) -> Arc<Term> {
         let timings = LeaseTimings::new(Duration::from_secs(30));
-        Arc::new(Term::new(Hold { term: 1, until }, timings, Instant::now()))
+        Arc::new(Term::new(1, timings, Instant::now(), until))
     }
 
     /// Answers every request on one connection, and sends each to the channel.
@@ -154,7 +154,7 @@ mod tests {
         assert!(!term.may_write());
         let client = fenced_client(&config, &term).unwrap();
         assert!(client.request_text(request("/early")).await.is_err());
-        term.extend(Hold { term: 1, until: Instant::now() + timings.lease() });
+        term.extend(Instant::now() + timings.lease());
         assert!(term.may_write());
         client.request_text(request("/renewed")).await.unwrap();
         loop {

@@ -12,21 +12,32 @@ mod laws;
 #[cfg(test)]
 mod tests;
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
-use super::record::{LeaseRecord, LeaseWrite};
-use crate::term::{Hold, LeaseTimings};
+use k8s_openapi::{
+    api::coordination::v1::Lease,
+    apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta},
+    jiff::Timestamp,
+};
+
+use super::LeaseConfig;
+use crate::term::{LeaseTimings, Term};
+
+/// The annotation of the Lease with its holder's URL.
+pub const URL_ANNOTATION: &str = "plimsoll/url";
 
 /// One candidate's part in the election.
 #[derive(Debug)]
 pub(crate) struct Election {
-    identity: Arc<str>,
-    timings: LeaseTimings,
+    config: LeaseConfig,
     /// The Lease as it was last seen, and since when it has been so.
     seen: Option<ObservedLease>,
     hold: Option<Hold>,
     /// The Lease's version after the last write of ours that is known to have succeeded.
-    own: Option<Box<str>>,
+    own: Option<String>,
     /// Until then nothing is held, even if a write succeeded.
     quiet_until: Instant,
     /// The number of terms of this candidate.
@@ -35,176 +46,194 @@ pub(crate) struct Election {
     wake: Instant,
     /// The last view may be outdated: read before the next write.
     must_read: bool,
-    released: bool,
 }
 
 #[derive(Debug)]
 struct ObservedLease {
     /// `None`: there is no Lease.
-    record: Option<LeaseRecord>,
+    lease: Option<Lease>,
     /// When it was first seen like this.
     since: Instant,
 }
 
+/// The Lease is ours.
+#[derive(Debug)]
+struct Hold {
+    term: Arc<Term>,
+    /// Until then no other candidate acquires it.
+    until: Instant,
+}
+
 /// The next action.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ElectionStep {
     /// No action until then.
     Wait(Instant),
     /// Read the Lease and pass the result to [`Election::read`].
     Read,
-    /// Write the Lease and pass the result to [`Election::wrote`].
-    Write(LeaseWrite),
+    /// Write this Lease and pass the result to [`Election::wrote`].
+    Write(Box<Lease>),
 }
 
 // === impl Election ===
 
 impl Election {
-    /// `identity` must be unique to this process: a restarted one must have another.
-    pub(crate) fn new(identity: Arc<str>, timings: LeaseTimings, now: Instant) -> Self {
-        Self {
-            identity,
-            timings,
-            seen: None,
-            hold: None,
-            own: None,
-            quiet_until: now,
-            terms: 0,
-            wake: now,
-            must_read: true,
-            released: false,
-        }
+    /// The identity must be unique to this process: a restarted one must have another.
+    pub(crate) fn new(config: LeaseConfig, now: Instant) -> Self {
+        Self { config, seen: None, hold: None, own: None, quiet_until: now, terms: 0, wake: now, must_read: true }
     }
 
-    /// The identity of this candidate.
-    pub(crate) fn identity(&self) -> &str {
-        &self.identity
+    /// The Lease and the candidate.
+    pub(crate) fn config(&self) -> &LeaseConfig {
+        &self.config
     }
 
     /// The next action; an expired term ends here at the latest.
     pub(crate) fn step(&mut self, now: Instant) -> ElectionStep {
-        self.hold = self.hold.filter(|hold| now < hold.until);
-        if self.released || now < self.wake {
+        self.hold.take_if(|hold| now >= hold.until);
+        if now < self.wake {
             return ElectionStep::Wait(self.wake);
         }
-        match &self.seen {
-            Some(seen) if !self.must_read => {
-                if self.hold.is_some() || self.is_free(seen, now) {
-                    let record = seen.record.as_ref();
-                    let is_transition = record.is_none_or(|record| record.holder.as_ref() != Some(&self.identity));
-                    let version = record.map(|record| record.version.clone());
-                    ElectionStep::Write(LeaseWrite { version, holder: Some(Arc::clone(&self.identity)), is_transition })
-                } else {
-                    self.sleep(now);
-                    ElectionStep::Wait(self.wake)
-                }
-            }
-            _ => ElectionStep::Read,
+        let Some(seen) = self.seen.as_ref().filter(|_| !self.must_read) else { return ElectionStep::Read };
+        let free_at = self.free_at(seen);
+        if self.hold.is_some() || free_at <= now {
+            return ElectionStep::Write(Box::new(self.written(Some(&self.config.identity))));
         }
+        let next = now + self.config.timings.renew();
+        self.wake = free_at.min(next);
+        // At its end the write itself shows whether it was renewed meanwhile.
+        self.must_read = self.wake == next;
+        ElectionStep::Wait(self.wake)
     }
 
     /// The result of reading the Lease: `None` if it does not exist, `Err` if it could not be read.
-    pub(crate) fn read(&mut self, now: Instant, lease: Result<Option<LeaseRecord>, ()>) {
-        let Ok(record) = lease else {
-            self.wake = now + self.timings.pause();
-            return;
-        };
-        self.see(now, record);
-        self.must_read = false;
+    pub(crate) fn read(&mut self, now: Instant, lease: Result<Option<Lease>, ()>) {
+        match lease {
+            Ok(lease) => {
+                self.see(now, lease);
+                self.must_read = false;
+            }
+            Err(()) => self.wake = now + self.config.timings.pause(),
+        }
     }
 
     /// The result of a write, which may have been made, now or later, even if it failed. `sent` is from before it was sent.
-    pub(crate) fn wrote(
-        &mut self,
-        sent: Instant,
-        now: Instant,
-        lease_write: &LeaseWrite,
-        result: Result<LeaseRecord, ()>,
-    ) {
-        let Ok(record) = result else {
+    pub(crate) fn wrote(&mut self, sent: Instant, now: Instant, result: Result<Lease, ()>) {
+        let timings = self.config.timings;
+        let Ok(lease) = result else {
             self.must_read = true;
-            self.wake = now + self.timings.pause();
+            self.wake = now + timings.pause();
             return;
         };
-        let version = record.version.clone();
-        self.see(now, Some(record));
-        if lease_write.holder.is_some() && !self.released {
-            self.hold_since(sent, now, lease_write);
-            self.own = Some(version);
-            self.wake = sent + self.timings.renew();
+        // Created, or ours by a write with an unknown outcome: perhaps a late one that created it.
+        let seen = self.seen.as_ref().and_then(|seen| seen.lease.as_ref());
+        let may_be_new = seen.is_none_or(|seen| self.is_ours(seen) && seen.metadata.resource_version != self.own);
+        self.own.clone_from(&lease.metadata.resource_version);
+        self.see(now, Some(lease));
+        self.wake = sent + timings.renew();
+        let until = sent + timings.lease();
+        if let Some(hold) = self.hold.as_mut().filter(|hold| now < hold.until) {
+            hold.until = until;
+            hold.term.extend(until);
+        } else {
+            self.terms += 1;
+            self.hold = Some(Hold { term: Arc::new(Term::new(self.terms, timings, now, until)), until });
+            if may_be_new {
+                self.quiet_until = now + timings.expiry();
+            }
         }
     }
 
-    /// Leaves the election; returns the write that releases the Lease if it is ours.
-    pub(crate) fn release(&mut self, now: Instant) -> Option<LeaseWrite> {
+    /// Ends the term; returns the write that releases the Lease if it is ours.
+    pub(crate) fn release(&mut self, now: Instant) -> Option<Lease> {
         // At first a created Lease may still be held by another candidate: it is left to expire.
-        let held = self.hold(now).is_some();
-        self.hold = None;
-        self.released = true;
-        let record = self.seen.as_ref()?.record.as_ref().filter(|_| held)?;
-        Some(LeaseWrite { version: Some(record.version.clone()), holder: None, is_transition: false })
+        let released = self.hold(now).map(|_| self.written(None));
+        self.end_term();
+        released
     }
 
     /// The current term, if any.
-    pub(crate) fn hold(&self, now: Instant) -> Option<Hold> {
-        self.hold.filter(|hold| self.quiet_until <= now && now < hold.until)
+    pub(crate) fn hold(&self, now: Instant) -> Option<&Arc<Term>> {
+        let hold = self.hold.as_ref().filter(|hold| self.quiet_until <= now && now < hold.until);
+        hold.map(|hold| &hold.term)
     }
 
-    /// When the term of a Lease begins that was created just now.
-    pub(crate) fn quiet_until(&self, now: Instant) -> Option<Instant> {
-        (self.hold.is_some() && now < self.quiet_until).then_some(self.quiet_until)
+    /// Whether the Lease is ours, and was created too recently to count.
+    pub(crate) fn is_quiet(&self, now: Instant) -> bool {
+        self.hold.is_some() && now < self.quiet_until
     }
 
     /// The Lease as it was last seen, if another candidate holds it and it has not expired.
-    pub(crate) fn leader(&self, now: Instant) -> Option<&LeaseRecord> {
+    pub(crate) fn leader(&self, now: Instant) -> Option<&Lease> {
         let seen = self.seen.as_ref()?;
-        let record = seen.record.as_ref()?;
-        (record.holder.as_ref() != Some(&self.identity) && !self.is_free(seen, now)).then_some(record)
+        seen.lease.as_ref().filter(|_| now < self.free_at(seen))
     }
 
-    /// When the Lease is free, unless it changes before: for one that somebody else holds.
-    fn expires_at(&self) -> Option<Instant> {
-        let seen = self.seen.as_ref()?;
-        Some(seen.since + seen.record.as_ref()?.timings.expiry())
+    /// When no candidate can believe any more that it holds the Lease, unless it changes before.
+    fn free_at(&self, seen: &ObservedLease) -> Instant {
+        let held = seen.lease.as_ref().filter(|lease| holder(lease).is_some() && !self.is_ours(lease));
+        seen.since + held.map_or(Duration::ZERO, |lease| timings(lease).expiry())
     }
 
-    fn see(&mut self, now: Instant, record: Option<LeaseRecord>) {
-        let version = |record: &Option<LeaseRecord>| record.as_ref().map(|record| record.version.clone());
-        let is_ours = |record: &LeaseRecord| record.holder.as_ref() == Some(&self.identity);
-        if !record.as_ref().is_some_and(is_ours) {
-            self.hold = None;
+    fn is_ours(&self, lease: &Lease) -> bool {
+        holder(lease) == Some(&self.config.identity)
+    }
+
+    fn see(&mut self, now: Instant, lease: Option<Lease>) {
+        if !lease.as_ref().is_some_and(|lease| self.is_ours(lease)) {
+            self.end_term();
         }
-        match &self.seen {
-            Some(seen) if version(&seen.record) == version(&record) => {}
-            _ => self.seen = Some(ObservedLease { record, since: now }),
+        let version = |lease: &Option<Lease>| lease.as_ref().map(|lease| lease.metadata.resource_version.clone());
+        if self.seen.as_ref().is_none_or(|seen| version(&seen.lease) != version(&lease)) {
+            self.seen = Some(ObservedLease { lease, since: now });
         }
     }
 
-    /// Whether no candidate can believe that it holds the Lease.
-    fn is_free(&self, seen: &ObservedLease, now: Instant) -> bool {
-        let Some(record) = &seen.record else { return true };
-        record.holder.as_ref().is_none_or(|holder| *holder == self.identity)
-            || now >= seen.since + record.timings.expiry()
-    }
-
-    /// Until the next read, or until the Lease expires.
-    fn sleep(&mut self, now: Instant) {
-        let next = now + self.timings.renew();
-        self.wake = self.expires_at().map_or(next, |expiry| expiry.clamp(now, next));
-        // At its end the write itself shows whether it was renewed meanwhile.
-        self.must_read = self.wake == next;
-    }
-
-    fn hold_since(&mut self, sent: Instant, now: Instant, lease_write: &LeaseWrite) {
-        let until = sent + self.timings.lease();
-        if self.hold.is_none_or(|hold| now >= hold.until) {
-            self.terms += 1;
-            // Ours, by a write with an unknown outcome: perhaps a late one that created it.
-            let is_found = !lease_write.is_transition && lease_write.version != self.own;
-            if lease_write.version.is_none() || is_found {
-                self.quiet_until = now + self.timings.expiry();
-            }
+    fn end_term(&mut self) {
+        if let Some(hold) = self.hold.take() {
+            hold.term.end();
         }
-        self.hold = (now < until).then_some(Hold { term: self.terms, until });
     }
+
+    /// The Lease with this holder, to be written; it keeps the version and the other fields of the one that was seen.
+    fn written(&self, holder: Option<&str>) -> Lease {
+        let seen = self.seen.as_ref().and_then(|seen| seen.lease.clone());
+        let mut lease = seen.unwrap_or_else(|| Lease {
+            metadata: ObjectMeta { name: Some(self.config.name.clone()), ..ObjectMeta::default() },
+            spec: None,
+        });
+        let annotations = lease.metadata.annotations.get_or_insert_default();
+        match holder {
+            Some(_) => annotations.insert(URL_ANNOTATION.to_owned(), self.config.url.clone()),
+            None => annotations.remove(URL_ANNOTATION),
+        };
+        let now = MicroTime(Timestamp::now());
+        let spec = lease.spec.get_or_insert_default();
+        if holder.is_some() && spec.holder_identity.as_deref() != holder {
+            spec.acquire_time = Some(now.clone());
+            spec.lease_transitions = Some(spec.lease_transitions.map_or(0, |count| count.saturating_add(1)));
+        }
+        // client-go releases a Lease by an empty holder.
+        spec.holder_identity = Some(holder.unwrap_or_default().to_owned());
+        spec.lease_duration_seconds = i32::try_from(self.config.timings.lease().as_secs()).ok();
+        spec.renew_time = Some(now);
+        lease
+    }
+}
+
+/// The holder of a Lease, unless it is released.
+pub(super) fn holder(lease: &Lease) -> Option<&str> {
+    lease.spec.as_ref()?.holder_identity.as_deref().filter(|holder| !holder.is_empty())
+}
+
+/// The URL of its holder.
+pub(super) fn url(lease: &Lease) -> Option<&str> {
+    let url = lease.metadata.annotations.as_ref()?.get(URL_ANNOTATION)?;
+    Some(url.as_str()).filter(|url| !url.is_empty())
+}
+
+/// The times that its holder counts with.
+fn timings(lease: &Lease) -> LeaseTimings {
+    let seconds = lease.spec.as_ref().and_then(|spec| spec.lease_duration_seconds).unwrap_or_default();
+    LeaseTimings::new(Duration::from_secs(u64::try_from(seconds).unwrap_or_default()))
 }

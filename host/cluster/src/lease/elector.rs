@@ -1,13 +1,6 @@
 //! Runs an [`Election`] against the API server, and publishes its state.
 
-use std::{
-    future::Future,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Instant,
-};
+use std::{future::Future, sync::Arc, time::Instant};
 
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{Api, api::PostParams};
@@ -15,101 +8,31 @@ use tokio::sync::{oneshot, watch};
 use tracing::{info, warn};
 
 use super::{
-    election::{Election, ElectionStep},
-    record::{LeaseRecord, LeaseWrite, lease_of},
+    LeadershipState, LeaseConfig,
+    election::{Election, ElectionStep, holder, url},
 };
 use crate::{
     ApiServer,
     api::error_text,
-    clock::{self, sleep_until, timeout},
-    term::{LeaseTimings, Term},
+    clock::{self, Elapsed, sleep_until, timeout},
 };
-
-const NO_ANSWER: &str = "the API server does not answer in time";
-
-/// The Lease and the candidate.
-#[derive(Debug, Clone)]
-pub struct LeaseConfig {
-    /// The namespace of the Lease.
-    pub namespace: String,
-    /// Its name.
-    pub name: String,
-    /// The pod's name, for people. The identity that is written is unique to the process.
-    pub identity: String,
-    /// The URL to which standbys forward while this process leads.
-    pub url: String,
-    /// The duration of the Lease.
-    pub timings: LeaseTimings,
-}
-
-/// The state of the election, for this process.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LeadershipState {
-    /// It holds the Lease.
-    Leads(Arc<Term>),
-    /// Another process holds the Lease.
-    Follows {
-        /// Its identity.
-        holder: Arc<str>,
-        /// Its URL, if the Lease has one.
-        url: Option<Arc<str>>,
-    },
-    /// No holder can be asked; the text says why.
-    Vacant(Arc<str>),
-}
 
 /// Runs an election.
 pub(super) struct Elector {
     election: Election,
     api: Api<Lease>,
-    config: LeaseConfig,
-    /// The Lease as it was last read: fields that others wrote are kept.
-    last: Option<Lease>,
-    term: Option<Arc<Term>>,
-    /// The number of terms of this process.
-    terms: Arc<AtomicU64>,
     publish: watch::Sender<LeadershipState>,
     /// The last failure, until a request succeeds.
     failure: Option<Arc<str>>,
 }
 
-// === impl LeadershipState ===
-
-impl LeadershipState {
-    fn log(&self, before: &Self) {
-        match (self, before) {
-            (Self::Leads(term), _) => info!(term = term.number(), "this gateway leads"),
-            (now, Self::Leads(_)) => warn!(?now, "this gateway leads no more"),
-            (Self::Follows { holder, url }, _) => {
-                info!(holder = &**holder, url = url.as_deref(), "another gateway leads");
-            }
-            (Self::Vacant(why), _) => info!(why = &**why, "no gateway leads"),
-        }
-    }
-}
-
 // === impl Elector ===
 
 impl Elector {
-    /// An elector with this `identity`, which counts its `terms` and publishes its state.
-    pub(super) fn new(
-        api: &ApiServer,
-        config: LeaseConfig,
-        identity: Arc<str>,
-        terms: Arc<AtomicU64>,
-        publish: watch::Sender<LeadershipState>,
-    ) -> Self {
-        let timings = config.timings;
-        Self {
-            election: Election::new(identity, timings, clock::now()),
-            api: Api::namespaced(api.client().clone(), &config.namespace),
-            config,
-            last: None,
-            term: None,
-            terms,
-            publish,
-            failure: None,
-        }
+    /// An elector for this candidate, which publishes its state.
+    pub(super) fn new(api: &ApiServer, config: LeaseConfig, publish: watch::Sender<LeadershipState>) -> Self {
+        let api = Api::namespaced(api.client().clone(), &config.namespace);
+        Self { election: Election::new(config, clock::now()), api, publish, failure: None }
     }
 
     /// Runs once `ready`, until it is stopped.
@@ -117,7 +40,10 @@ impl Elector {
         tokio::select! {
             biased;
             _ = &mut stopped => return,
-            () = ready => info!(identity = %self.election.identity(), lease = self.lease(), "this gateway asks for the Lease"),
+            () = ready => {
+                let LeaseConfig { namespace, name, identity, .. } = self.election.config();
+                info!(identity, lease = format!("{namespace}/{name}"), "this gateway asks for the Lease");
+            }
         }
         loop {
             let now = clock::now();
@@ -134,144 +60,103 @@ impl Elector {
                     }
                     () = sleep_until(until) => {}
                 },
-                ElectionStep::Read => self.read().await,
-                ElectionStep::Write(lease_write) => {
+                ElectionStep::Read => {
+                    let LeaseConfig { name, timings, .. } = self.election.config();
+                    let answer = timeout(timings.renew(), self.api.get_opt(name)).await;
+                    let lease = self.content("read", answer);
+                    self.election.read(clock::now(), lease);
+                }
+                ElectionStep::Write(lease) => {
                     let sent = clock::now();
-                    let result = self.write(&lease_write).await;
-                    self.election.wrote(sent, clock::now(), &lease_write, result);
+                    let result = self.write(&lease).await;
+                    self.election.wrote(sent, clock::now(), result);
                 }
             }
         }
     }
 
-    fn lease(&self) -> String {
-        format!("{}/{}", self.config.namespace, self.config.name)
-    }
-
-    async fn read(&mut self) {
-        let result = timeout(self.config.timings.renew(), self.api.get_opt(&self.config.name)).await;
-        let lease = match result {
-            Ok(Ok(lease)) => {
-                self.failure = None;
-                let record = lease.as_ref().map(LeaseRecord::of);
-                self.last = lease;
-                Ok(record)
-            }
-            Ok(Err(error)) => {
-                self.failed("read", &error_text(&error));
-                Err(())
-            }
-            Err(_) => {
-                self.failed("read", NO_ANSWER);
-                Err(())
+    async fn write(&mut self, lease: &Lease) -> Result<Lease, ()> {
+        let (LeaseConfig { name, timings, .. }, parameters) = (self.election.config(), PostParams::default());
+        let write = async {
+            match lease.metadata.resource_version {
+                Some(_) => self.api.replace(name, &parameters, lease).await,
+                None => self.api.create(&parameters, lease).await,
             }
         };
-        self.election.read(clock::now(), lease);
+        let answer = timeout(timings.renew(), write).await;
+        self.content("written", answer)
     }
 
-    async fn write(&mut self, lease_write: &LeaseWrite) -> Result<LeaseRecord, ()> {
-        let config = &self.config;
-        let lease = lease_of(self.last.as_ref(), &config.name, lease_write, config.timings, &config.url);
-        let parameters = PostParams::default();
-        let written = async {
-            match lease_write.version {
-                Some(_) => self.api.replace(&config.name, &parameters, &lease).await,
-                None => self.api.create(&parameters, &lease).await,
-            }
-        };
-        let failure = match timeout(config.timings.renew(), written).await {
-            Ok(Ok(lease)) => {
+    /// The content of an answer; a failure is logged once.
+    fn content<T>(&mut self, what: &str, answer: Result<kube::Result<T>, Elapsed>) -> Result<T, ()> {
+        let why = match answer {
+            Ok(Ok(content)) => {
                 self.failure = None;
-                let record = LeaseRecord::of(&lease);
-                self.last = Some(lease);
-                return Ok(record);
+                return Ok(content);
             }
-            // Somebody else has written, created or deleted it. 404 on creation: its namespace does not exist.
-            Ok(Err(kube::Error::Api(status)))
-                if status.code == 409 || (status.code == 404 && lease_write.version.is_some()) =>
-            {
-                return Err(());
-            }
+            // Somebody else has written or created it.
+            Ok(Err(kube::Error::Api(status))) if status.code == 409 => return Err(()),
             Ok(Err(error)) => error_text(&error),
-            Err(_) => NO_ANSWER.to_owned(),
+            Err(Elapsed) => "the API server does not answer in time".to_owned(),
         };
-        self.failed("written", &failure);
+        let LeaseConfig { namespace, name, .. } = self.election.config();
+        let text: Arc<str> = format!("the Lease {namespace}/{name} cannot be {what}: {why}").into();
+        if self.failure.as_ref() != Some(&text) {
+            warn!("{text}");
+            self.failure = Some(text);
+        }
         Err(())
     }
 
     /// Releases the Lease as soon as no write of ours can be carried out any more.
     async fn release(&mut self) {
-        let Some(term) = self.term.take() else { return };
+        let Some(term) = self.election.hold(clock::now()).cloned() else { return };
         term.settle().await;
-        let Some(lease_write) = self.election.release(clock::now()) else { return };
-        if self.write(&lease_write).await.is_ok() {
-            info!(lease = self.lease(), "let go of the Lease");
-        } else {
-            warn!(lease = self.lease(), "the Lease could not be released: it expires by itself");
-        }
-    }
-
-    /// Logs a failure once.
-    fn failed(&mut self, what: &str, error: &str) {
-        let lease = self.lease();
-        let text: Arc<str> = format!("the Lease {lease} cannot be {what}: {error}").into();
-        if self.failure.as_ref() != Some(&text) {
-            warn!("{text}");
-            self.failure = Some(text);
+        let Some(lease) = self.election.release(clock::now()) else { return };
+        if self.write(&lease).await.is_ok() {
+            info!("the Lease is released");
         }
     }
 
     fn publish(&mut self, now: Instant) {
-        let leadership_state = self.leadership_state(now);
+        let state = self.state(now);
         self.publish.send_if_modified(|before| {
-            if leadership_state == *before {
+            if state == *before {
                 return false;
             }
-            leadership_state.log(before);
-            *before = leadership_state;
+            match (&state, &*before) {
+                (LeadershipState::Leads(term), _) => info!(term = term.number(), "this gateway leads"),
+                (_, LeadershipState::Leads(_)) => warn!(now = ?state, "this gateway leads no more"),
+                _ => info!(now = ?state, "this gateway does not lead"),
+            }
+            *before = state;
             true
         });
     }
 
-    fn leadership_state(&mut self, now: Instant) -> LeadershipState {
-        let Some(hold) = self.election.hold(now) else {
-            if let Some(term) = self.term.take() {
-                term.end();
+    fn state(&self, now: Instant) -> LeadershipState {
+        if let Some(term) = self.election.hold(now) {
+            return LeadershipState::Leads(Arc::clone(term));
+        }
+        let config = self.election.config();
+        if let Some(lease) = self.election.leader(now) {
+            let (holder, url) = (holder(lease).unwrap_or_default(), url(lease));
+            // As a container leaves it that was killed and started again.
+            if url.is_some_and(|url| url.trim_end_matches('/') == config.url.trim_end_matches('/')) {
+                let why = format!("the Lease of this gateway's predecessor ({holder}) has not run out");
+                return LeadershipState::Vacant(why.into());
             }
-            let own = self.config.url.trim_end_matches('/');
-            return match self.election.leader(now) {
-                // As a container leaves it that was killed and started again.
-                Some(LeaseRecord { holder: Some(holder), url: Some(url), .. }) if url.trim_end_matches('/') == own => {
-                    let why = format!("the Lease of this gateway's predecessor ({holder}) has not run out");
-                    LeadershipState::Vacant(why.into())
-                }
-                Some(LeaseRecord { holder: Some(holder), url, .. }) => {
-                    LeadershipState::Follows { holder: Arc::clone(holder), url: url.clone() }
-                }
-                _ => LeadershipState::Vacant(self.vacancy(now)),
-            };
-        };
-        let term = if let Some(term) = self.term.take().filter(|term| term.number() == hold.term) {
-            term.extend(hold);
-            term
-        } else {
-            self.terms.fetch_add(1, Ordering::Relaxed);
-            Arc::new(Term::new(hold, self.config.timings, now))
-        };
-        self.term = Some(Arc::clone(&term));
-        LeadershipState::Leads(term)
-    }
-
-    fn vacancy(&self, now: Instant) -> Arc<str> {
-        match &self.failure {
+            return LeadershipState::Follows { holder: holder.into(), url: url.map(Arc::from) };
+        }
+        LeadershipState::Vacant(match &self.failure {
             Some(failure) => Arc::clone(failure),
-            None if self.election.quiet_until(now).is_some() => {
-                let wait = self.config.timings.expiry();
+            None if self.election.is_quiet(now) => {
+                let wait = config.timings.expiry();
                 format!("the Lease was created again: it takes effect after {wait:.0?}, in case another was deleted")
                     .into()
             }
             None => "nobody holds the Lease".into(),
-        }
+        })
     }
 }
 

@@ -1,18 +1,14 @@
 //! There are never two leaders, whatever the network, the clocks and the scheduler of the machine do.
 
-use std::{
-    cmp::Reverse,
-    collections::BinaryHeap,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{cmp::Reverse, collections::BinaryHeap};
 
 use plimsoll_random::Random;
 use proptest::prelude::*;
 
-use super::*;
-
-const LEASE: Duration = Duration::from_secs(10);
+use super::{
+    tests::{LEASE, config},
+    *,
+};
 
 /// An event; times are milliseconds of the real world.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,7 +34,7 @@ struct Contender {
     frozen_until: u64,
     request: u64,
     step: Option<(ElectionStep, Instant)>,
-    reply: Option<Result<Option<LeaseRecord>, ()>>,
+    reply: Option<Result<Option<Lease>, ()>>,
 }
 
 struct ElectionWorld {
@@ -50,7 +46,7 @@ struct ElectionWorld {
     candidates: Vec<Contender>,
     /// Dead processes: their last writes may still arrive for as long as they would have held the Lease.
     ghosts: Vec<Contender>,
-    lease: Option<LeaseRecord>,
+    lease: Option<Lease>,
     version: u64,
     started: u64,
     /// The share of failures in this world, in percent.
@@ -87,9 +83,8 @@ impl ElectionWorld {
     fn contender(&mut self) -> Contender {
         self.started += 1;
         let ticks = 950 + self.pick(101);
-        let (identity, timings) = (Arc::from(format!("candidate-{}", self.started)), LeaseTimings::new(LEASE));
         let now = self.start + Duration::from_micros(self.now * ticks);
-        let election = Election::new(identity, timings, now);
+        let election = Election::new(config(&format!("candidate-{}", self.started)), now);
         Contender { election, ticks, frozen_until: 0, request: 0, step: None, reply: None }
     }
 
@@ -120,10 +115,10 @@ impl ElectionWorld {
             ElectionEvent::Crash(index) => self.replace(index),
             ElectionEvent::Release(index) => {
                 let now = self.local(index);
-                if let Some(lease_write) = self.candidates[index].election.release(now) {
+                if let Some(released) = self.candidates[index].election.release(now) {
                     // It arrives whenever it likes, or never.
                     if !self.is_trouble() {
-                        let _ = self.write(&lease_write);
+                        let _ = self.write(released);
                     }
                 }
                 self.replace(index);
@@ -174,22 +169,20 @@ impl ElectionWorld {
         let Some((step, _)) = contender.step.clone().filter(|_| contender.request == request) else { return };
         let reply = match step {
             ElectionStep::Read => Ok(self.lease.clone()),
-            ElectionStep::Write(lease_write) => self.write(&lease_write).map(Some),
+            ElectionStep::Write(lease) => self.write(*lease).map(Some),
             ElectionStep::Wait(_) => unreachable!("nothing is sent"),
         };
         self.candidates[index].reply = Some(reply);
     }
 
-    fn write(&mut self, lease_write: &LeaseWrite) -> Result<LeaseRecord, ()> {
-        if self.lease.as_ref().map(|lease| &lease.version) != lease_write.version.as_ref() {
+    fn write(&mut self, mut lease: Lease) -> Result<Lease, ()> {
+        let version = |lease: &Lease| lease.metadata.resource_version.clone();
+        if self.lease.as_ref().map(version) != version(&lease).map(Some) {
             return Err(());
         }
         self.version += 1;
-        let version = self.version.to_string().into();
-        let record =
-            LeaseRecord { holder: lease_write.holder.clone(), url: None, timings: LeaseTimings::new(LEASE), version };
-        self.lease = Some(record.clone());
-        Ok(record)
+        lease.metadata.resource_version = Some(self.version.to_string());
+        Ok(self.lease.insert(lease).clone())
     }
 
     fn answer(&mut self, index: usize, request: u64) {
@@ -200,17 +193,16 @@ impl ElectionWorld {
         }
         let Some((step, sent)) = contender.step.take() else { return };
         let reply = contender.reply.take();
-        let held = contender.election.hold(now).map(|hold| hold.term);
+        let held = contender.election.hold(now).map(|term| term.number());
         match step {
             ElectionStep::Read => contender.election.read(now, reply.unwrap_or(Err(()))),
-            ElectionStep::Write(lease_write) => {
+            ElectionStep::Write(_) => {
                 let result = reply.unwrap_or(Err(()));
-                let result = result.map(|record| record.expect("a write leaves a Lease"));
-                contender.election.wrote(sent, now, &lease_write, result);
+                contender.election.wrote(sent, now, result.map(|lease| lease.expect("a write leaves a Lease")));
             }
             ElectionStep::Wait(_) => unreachable!("nothing is sent"),
         }
-        let holds = contender.election.hold(now).map(|hold| hold.term);
+        let holds = contender.election.hold(now).map(|term| term.number());
         self.terms += u64::from(holds.is_some() && holds != held);
         self.at(self.now, ElectionEvent::Run(index));
     }
@@ -242,7 +234,7 @@ impl ElectionWorld {
     fn check(&self) {
         let leads = |contender: &&Contender| contender.election.hold(self.local_of(contender)).is_some();
         let leaders: Vec<_> = self.candidates.iter().chain(&self.ghosts).filter(leads).collect();
-        let names: Vec<_> = leaders.iter().map(|leader| &leader.election.identity).collect();
+        let names: Vec<_> = leaders.iter().map(|leader| &leader.election.config.identity).collect();
         assert!(leaders.len() <= 1, "{names:?} lead at {} ms, the Lease is {:?}", self.now, self.lease);
     }
 

@@ -1,20 +1,23 @@
 //! The rules one by one.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
-
 use super::*;
 
-const LEASE: Duration = Duration::from_secs(10);
+pub(super) const LEASE: Duration = Duration::from_secs(10);
 
 fn timings() -> LeaseTimings {
     LeaseTimings::new(LEASE)
 }
 
-fn record(holder: Option<&str>, version: &str) -> LeaseRecord {
-    LeaseRecord { holder: holder.map(Arc::from), url: None, timings: timings(), version: version.into() }
+pub(super) fn config(identity: &str) -> LeaseConfig {
+    let (namespace, name, url) = ("default".to_owned(), "plimsoll".to_owned(), "http://me".to_owned());
+    LeaseConfig { namespace, name, identity: identity.to_owned(), url, timings: timings() }
+}
+
+/// A Lease of `LEASE`; no holder: it was released.
+fn record(holder: Option<&str>, version: &str) -> Lease {
+    let mut lease = Election::new(config("x"), Instant::now()).written(holder);
+    lease.metadata.resource_version = Some(version.to_owned());
+    lease
 }
 
 fn seconds(count: f64) -> Duration {
@@ -22,14 +25,27 @@ fn seconds(count: f64) -> Duration {
 }
 
 fn election(now: Instant) -> Election {
-    Election::new("me".into(), timings(), now)
+    Election::new(config("me"), now)
 }
 
-fn claim_of(step: ElectionStep) -> LeaseWrite {
+fn claim_of(step: ElectionStep) -> Lease {
     match step {
-        ElectionStep::Write(lease_write) => lease_write,
+        ElectionStep::Write(lease) => *lease,
         other => panic!("{other:?} is no write"),
     }
+}
+
+fn version(lease: &Lease) -> Option<&str> {
+    lease.metadata.resource_version.as_deref()
+}
+
+fn transitions(lease: &Lease) -> Option<i32> {
+    lease.spec.as_ref()?.lease_transitions
+}
+
+/// The number and the end of the current term.
+fn hold(election: &Election, now: Instant) -> Option<(u64, Instant)> {
+    election.hold(now).map(|term| (term.number(), election.hold.as_ref().unwrap().until))
 }
 
 /// An election that has just taken a free Lease, in version 2.
@@ -37,8 +53,8 @@ fn leading(now: Instant) -> Election {
     let mut election = election(now);
     assert_eq!(election.step(now), ElectionStep::Read);
     election.read(now, Ok(Some(record(None, "1"))));
-    let lease_write = claim_of(election.step(now));
-    election.wrote(now, now, &lease_write, Ok(record(Some("me"), "2")));
+    claim_of(election.step(now));
+    election.wrote(now, now, Ok(record(Some("me"), "2")));
     election
 }
 
@@ -48,21 +64,21 @@ fn an_absent_lease_is_made_and_counts_after_its_duration() {
     let mut election = election(now);
     assert_eq!(election.step(now), ElectionStep::Read);
     election.read(now, Ok(None));
-    let lease_write = claim_of(election.step(now));
-    assert_eq!(lease_write, LeaseWrite { version: None, holder: Some("me".into()), is_transition: true });
-    election.wrote(now, now, &lease_write, Ok(record(Some("me"), "1")));
+    let lease = claim_of(election.step(now));
+    assert_eq!((version(&lease), holder(&lease), transitions(&lease)), (None, Some("me"), Some(0)));
+    election.wrote(now, now, Ok(record(Some("me"), "1")));
     let mut later = now;
-    for version in 2.. {
-        assert_eq!(election.hold(later), None, "after {:?}", later - now);
-        assert_eq!(election.quiet_until(later), Some(now + seconds(11.25)));
+    for number in 2.. {
+        assert!(election.hold(later).is_none(), "after {:?}", later - now);
+        assert_eq!((election.is_quiet(later), election.quiet_until), (true, now + seconds(11.25)));
         later += seconds(2.0);
         if later >= now + seconds(11.25) {
             break;
         }
-        let lease_write = claim_of(election.step(later));
-        election.wrote(later, later, &lease_write, Ok(record(Some("me"), &version.to_string())));
+        claim_of(election.step(later));
+        election.wrote(later, later, Ok(record(Some("me"), &number.to_string())));
     }
-    assert_eq!(election.hold(later), Some(Hold { term: 1, until: now + seconds(10.0) + LEASE }));
+    assert_eq!(hold(&election, later), Some((1, now + seconds(10.0) + LEASE)));
 }
 
 #[test]
@@ -70,15 +86,15 @@ fn a_lease_that_was_made_perhaps_counts_after_its_duration_too() {
     let now = Instant::now();
     let mut election = election(now);
     election.read(now, Ok(None));
-    let lease_write = claim_of(election.step(now));
-    election.wrote(now, now, &lease_write, Err(()));
+    claim_of(election.step(now));
+    election.wrote(now, now, Err(()));
     let later = now + seconds(2.0);
     assert_eq!(election.step(later), ElectionStep::Read);
     election.read(later, Ok(Some(record(Some("me"), "1"))));
-    let lease_write = claim_of(election.step(later));
-    election.wrote(later, later, &lease_write, Ok(record(Some("me"), "2")));
-    assert_eq!(election.hold(later), None);
-    assert_eq!(election.quiet_until(later), Some(later + seconds(11.25)));
+    claim_of(election.step(later));
+    election.wrote(later, later, Ok(record(Some("me"), "2")));
+    assert!(election.hold(later).is_none());
+    assert_eq!((election.is_quiet(later), election.quiet_until), (true, later + seconds(11.25)));
 }
 
 #[test]
@@ -87,8 +103,8 @@ fn a_lease_that_was_let_go_is_taken_at_once() {
     let mut election = election(now);
     election.step(now);
     election.read(now, Ok(Some(record(None, "7"))));
-    let lease_write = claim_of(election.step(now));
-    assert_eq!((lease_write.version.as_deref(), lease_write.is_transition), (Some("7"), true));
+    let lease = claim_of(election.step(now));
+    assert_eq!((version(&lease), transitions(&lease)), (Some("7"), Some(0)));
 }
 
 #[test]
@@ -103,11 +119,11 @@ fn a_held_lease_is_taken_once_it_has_not_changed_for_its_duration_and_a_margin()
         match election.step(now) {
             ElectionStep::Wait(until) => now = until,
             ElectionStep::Read => election.read(now, Ok(Some(record(Some("peer"), "1")))),
-            ElectionStep::Write(lease_write) => panic!("{lease_write:?} after {:?}", now - start),
+            ElectionStep::Write(lease) => panic!("{lease:?} after {:?}", now - start),
         }
     }
     assert_eq!(now, start + seconds(11.25));
-    assert_eq!(claim_of(election.step(now)).version.as_deref(), Some("1"));
+    assert_eq!(version(&claim_of(election.step(now))), Some("1"));
 }
 
 #[test]
@@ -127,7 +143,8 @@ fn the_duration_that_counts_is_the_holders() {
     let start = Instant::now();
     let mut election = election(start);
     election.step(start);
-    let longer = LeaseRecord { timings: LeaseTimings::new(Duration::from_secs(40)), ..record(Some("peer"), "1") };
+    let mut longer = record(Some("peer"), "1");
+    longer.spec.as_mut().unwrap().lease_duration_seconds = Some(40);
     election.read(start, Ok(Some(longer)));
     assert!(election.leader(start + seconds(44.9)).is_some());
     assert!(election.leader(start + seconds(45.1)).is_none());
@@ -138,10 +155,10 @@ fn a_hold_counts_from_before_its_renewal_was_sent() {
     let now = Instant::now();
     let mut election = leading(now);
     let sent = now + seconds(2.0);
-    let lease_write = claim_of(election.step(sent));
-    assert!(!lease_write.is_transition);
-    election.wrote(sent, sent + seconds(1.5), &lease_write, Ok(record(Some("me"), "3")));
-    assert_eq!(election.hold(sent), Some(Hold { term: 1, until: sent + LEASE }));
+    let lease = claim_of(election.step(sent));
+    assert_eq!(transitions(&lease), transitions(&record(Some("me"), "2")));
+    election.wrote(sent, sent + seconds(1.5), Ok(record(Some("me"), "3")));
+    assert_eq!(hold(&election, sent), Some((1, sent + LEASE)));
 }
 
 #[test]
@@ -149,10 +166,10 @@ fn a_renewal_whose_answer_comes_after_it_ran_out_is_no_hold() {
     let now = Instant::now();
     let mut election = leading(now);
     let sent = now + seconds(2.0);
-    let lease_write = claim_of(election.step(sent));
+    claim_of(election.step(sent));
     let thawed = sent + LEASE;
-    election.wrote(sent, thawed, &lease_write, Ok(record(Some("me"), "3")));
-    assert_eq!(election.hold(thawed), None);
+    election.wrote(sent, thawed, Ok(record(Some("me"), "3")));
+    assert!(election.hold(thawed).is_none());
 }
 
 #[test]
@@ -160,13 +177,13 @@ fn a_renewal_with_an_unknown_end_changes_nothing_until_the_lease_is_read() {
     let now = Instant::now();
     let mut election = leading(now);
     let sent = now + seconds(2.0);
-    let lease_write = claim_of(election.step(sent));
-    election.wrote(sent, sent + seconds(2.0), &lease_write, Err(()));
-    assert_eq!(election.hold(sent).unwrap().until, now + LEASE);
+    claim_of(election.step(sent));
+    election.wrote(sent, sent + seconds(2.0), Err(()));
+    assert_eq!(hold(&election, sent), Some((1, now + LEASE)));
     let next = sent + seconds(2.5);
     assert_eq!(election.step(next), ElectionStep::Read);
     election.read(next, Ok(Some(record(Some("me"), "3"))));
-    assert_eq!(claim_of(election.step(next)).version.as_deref(), Some("3"));
+    assert_eq!(version(&claim_of(election.step(next))), Some("3"));
 }
 
 #[test]
@@ -174,12 +191,12 @@ fn who_took_the_lease_ends_our_hold_at_once() {
     let now = Instant::now();
     let mut election = leading(now);
     let sent = now + seconds(2.0);
-    let lease_write = claim_of(election.step(sent));
-    election.wrote(sent, sent, &lease_write, Err(()));
+    claim_of(election.step(sent));
+    election.wrote(sent, sent, Err(()));
     assert_eq!(election.step(sent + seconds(0.5)), ElectionStep::Read);
     election.read(sent, Ok(Some(record(Some("peer"), "9"))));
-    assert_eq!(election.hold(sent), None);
-    assert_eq!(election.leader(sent).unwrap().holder.as_deref(), Some("peer"));
+    assert!(election.hold(sent).is_none());
+    assert_eq!(holder(election.leader(sent).unwrap()), Some("peer"));
 }
 
 #[test]
@@ -187,12 +204,12 @@ fn a_lease_that_vanished_ends_our_hold_and_is_made_again() {
     let now = Instant::now();
     let mut election = leading(now);
     election.read(now, Ok(None));
-    assert_eq!(election.hold(now), None);
+    assert!(election.hold(now).is_none());
     let later = now + seconds(2.0);
-    let lease_write = claim_of(election.step(later));
-    assert_eq!(lease_write.version, None);
-    election.wrote(later, later, &lease_write, Ok(record(Some("me"), "1")));
-    assert_eq!(election.hold(later), None);
+    let lease = claim_of(election.step(later));
+    assert_eq!(version(&lease), None);
+    election.wrote(later, later, Ok(record(Some("me"), "1")));
+    assert!(election.hold(later).is_none());
 }
 
 #[test]
@@ -200,22 +217,19 @@ fn a_hold_that_ran_out_and_is_taken_again_is_a_new_term() {
     let now = Instant::now();
     let mut election = leading(now);
     let thawed = now + seconds(60.0);
-    let lease_write = claim_of(election.step(thawed));
-    assert_eq!(election.hold(thawed), None);
-    election.wrote(thawed, thawed, &lease_write, Ok(record(Some("me"), "3")));
-    assert_eq!(election.hold(thawed).unwrap().term, 2);
+    claim_of(election.step(thawed));
+    assert!(election.hold(thawed).is_none());
+    election.wrote(thawed, thawed, Ok(record(Some("me"), "3")));
+    assert_eq!(hold(&election, thawed), Some((2, thawed + LEASE)));
 }
 
 #[test]
 fn letting_go_clears_the_holder_and_ends_the_hold_before_it_is_written() {
     let now = Instant::now();
     let mut election = leading(now);
-    let lease_write = election.release(now).unwrap();
-    assert_eq!(lease_write, LeaseWrite { version: Some("2".into()), holder: None, is_transition: false });
-    assert_eq!(election.hold(now), None);
-    election.wrote(now, now, &lease_write, Ok(record(None, "3")));
-    assert_eq!(election.hold(now), None);
-    assert!(matches!(election.step(now + LEASE), ElectionStep::Wait(_)));
+    let released = election.release(now).unwrap();
+    assert_eq!((version(&released), holder(&released), url(&released)), (Some("2"), None, None));
+    assert!(election.hold(now).is_none());
 }
 
 #[test]
