@@ -8,10 +8,6 @@ use std::{collections::BTreeMap, env, fmt, path::Path, sync::Arc, time::Duration
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Api, Client};
-use tokio::{
-    runtime::{Handle, RuntimeFlavor},
-    task::block_in_place,
-};
 
 pub(crate) use self::error::error_text;
 pub use self::{credentials::Credentials, error::ConnectError};
@@ -53,16 +49,10 @@ impl ApiServer {
         config.connect_timeout = Some(CONNECT_TIMEOUT);
         config.write_timeout = Some(WRITE_TIMEOUT);
         config.default_retry = false;
-        if config.accept_invalid_certs {
-            tracing::warn!(
-                url = shown_url(&config.cluster_url),
-                "the API server's certificate is not checked: the kubeconfig says insecure-skip-tls-verify"
-            );
-        }
         let (url, namespace) = (shown_url(&config.cluster_url), config.default_namespace.clone());
         let client = Client::try_from(config.clone());
         let client = client.map_err(|error| ConnectError::Client { url: url.clone(), cause: error_text(&error) })?;
-        let fenced = Arc::new(move |term: &Arc<Term>| blocking(|| fenced_client(&config, term)));
+        let fenced = Arc::new(move |term: &Arc<Term>| fenced_client(&config, term));
         Ok(Self { client, fenced, url, namespace, has_namespaces: true })
     }
 
@@ -79,12 +69,7 @@ impl ApiServer {
 
     /// Whether this process runs in a pod that has a service account.
     pub fn is_in_cluster() -> bool {
-        Self::is_in_pod() && Path::new(TOKEN).exists()
-    }
-
-    /// Whether this process runs in a pod, with a service account or without.
-    pub fn is_in_pod() -> bool {
-        env::var_os("KUBERNETES_SERVICE_HOST").is_some()
+        env::var_os("KUBERNETES_SERVICE_HOST").is_some() && Path::new(TOKEN).exists()
     }
 
     /// Where it is.
@@ -126,14 +111,6 @@ impl ApiServer {
 impl fmt::Debug for ApiServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ApiServer").field("url", &self.url).finish_non_exhaustive()
-    }
-}
-
-/// Runs work that may wait for a credential plugin, while the thread's other tasks go to another thread.
-fn blocking<T>(work: impl FnOnce() -> T) -> T {
-    match Handle::current().runtime_flavor() {
-        RuntimeFlavor::CurrentThread => work(),
-        _ => block_in_place(work),
     }
 }
 

@@ -160,8 +160,8 @@ fn read_cluster(args: &ClusterArgs) -> Result<(Arc<Cluster>, ClusterOrigin)> {
             None if ApiServer::is_in_cluster() => Credentials::ServiceAccount,
             None => bail!(
                 "which cluster? --snapshot FILE takes nodes and pods from a file (`kubectl get nodes,pods -A -o json`), \
-                 --kubeconfig FILE or $KUBECONFIG asks the API server, --sample takes an invented cluster{}",
-                if ApiServer::is_in_pod() { "; this pod has no service account to ask with" } else { "" }
+                 --kubeconfig FILE, $KUBECONFIG or the pod's service account asks the API server, --sample takes an \
+                 invented cluster"
             ),
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

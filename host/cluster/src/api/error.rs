@@ -40,7 +40,7 @@ pub enum ConnectError {
     )]
     ServiceAccount(String),
     /// The lists did not arrive.
-    #[error("{url} was not heard of for {}: {why}", seconds(*max_silence))]
+    #[error("{url} was not heard of for {} s: {why}", max_silence.as_secs_f64())]
     NotListed {
         /// The URL of the API server.
         url: String,
@@ -57,10 +57,6 @@ pub enum ConnectError {
         /// The error.
         cause: String,
     },
-}
-
-fn seconds(time: Duration) -> String {
-    format!("{} s", time.as_secs_f64())
 }
 
 /// The text of an error of the client and of its causes, without credentials.
@@ -80,15 +76,8 @@ pub(crate) fn error_text(error: &(dyn Error + 'static)) -> String {
         _ => {}
     }
     match successors(Some(error), |&error| error.source()).find_map(|cause| cause.downcast_ref()) {
-        Some(AuthError::AuthExecRun { out, .. }) => {
-            let status = out.status;
-            format!(
-                "the credential plugin of the kubeconfig failed with {status}: run it by hand to see what it prints"
-            )
-        }
-        Some(AuthError::AuthExec(_) | AuthError::AuthExecParse(_)) => {
-            "the credential plugin of the kubeconfig gave no credentials: run it by hand to see what it prints"
-                .to_owned()
+        Some(AuthError::AuthExecRun { .. } | AuthError::AuthExec(_) | AuthError::AuthExecParse(_)) => {
+            "the credential plugin of the kubeconfig failed: run it by hand to see what it prints".to_owned()
         }
         _ => error_chain(error),
     }
@@ -111,14 +100,13 @@ mod tests {
 
     #[test]
     fn a_failed_credential_plugin_is_quoted_nowhere() {
-        let table: [(kube::Error, &str); 3] = [
-            (kube::Error::Auth(exec_run()), "failed with exit status: 1"),
-            (kube::Error::Service(Box::new(exec_run())), "failed with exit status: 1"),
-            (kube::Error::Auth(AuthError::AuthExec("hunter2".to_owned())), "gave no credentials"),
+        let errors = [
+            kube::Error::Auth(exec_run()),
+            kube::Error::Service(Box::new(exec_run())),
+            kube::Error::Auth(AuthError::AuthExec("hunter2".to_owned())),
         ];
-        for (error, expected) in table {
-            let text = error_text(&error);
-            assert!(text.contains(expected) && !text.contains("hunter2"), "{text}");
+        for text in errors.map(|error| error_text(&error)) {
+            assert!(text.contains("plugin of the kubeconfig failed") && !text.contains("hunter2"), "{text}");
         }
     }
 

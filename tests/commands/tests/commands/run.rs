@@ -148,7 +148,7 @@ fn a_command_invents_no_cluster_and_says_which_one_it_asked_about() {
         }
         // In a pod without a service account, and with a kubeconfig that is not there.
         for (variable, value, why) in
-            [("KUBERNETES_SERVICE_HOST", "127.0.0.1", "no service account"), ("KUBECONFIG", "/absent", "/absent")]
+            [("KUBERNETES_SERVICE_HOST", "127.0.0.1", "which cluster?"), ("KUBECONFIG", "/absent", "/absent")]
         {
             let printed = plimsoll_with(directory.path(), &[(variable, value)], &[command, &rest].concat()).unwrap();
             assert_eq!((printed.code, printed.out.as_str()), (Some(2), ""), "{command:?} {printed:?}");
