@@ -57,13 +57,13 @@ pub(crate) fn may_be_asked(listen: SocketAddr, wire: &WireConfig) -> bool {
 /// Logs the outcome of a bind. A routine refusal is logged like a success; the extender wire logs all other
 /// errors.
 pub(crate) fn log(report: &BindReport<'_>) {
-    let BindReport { group, query, outcome, authors, elapsed } = report;
+    let BindReport { group, query, outcome, elapsed } = report;
     let (pod, node) = (PodId::of_bind(query), &*query.node);
     let uid = pod.uid();
     let (took, request) = (crate::text::duration(*elapsed), RequestId::current());
     match outcome {
         Ok(BindOutcome::Bound) => {
-            info!(group, %pod, uid, node, policies = authors.join(","), %took, %request, "pod bound");
+            info!(group, %pod, uid, node, %took, %request, "pod bound");
         }
         Ok(BindOutcome::AlreadyBound) => {
             info!(group, %pod, uid, node, %took, %request, "the pod was bound there before");

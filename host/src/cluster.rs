@@ -76,7 +76,6 @@ impl ClusterSource {
             Self::Snapshot(path) => Ok(WatchGuard::Snapshot { _watch: follow_snapshot(path, gateway, metrics)? }),
             Self::ApiServer(credentials, context) => {
                 let api = ApiServer::connect(&credentials, context.as_deref())?;
-                gateway.expect_cluster();
                 info!(url = api.url(), "watching the cluster");
                 let (viewer, published) = (Arc::clone(gateway), Arc::clone(metrics));
                 let watch = ClusterWatch::start(&api, staleness, move |cluster| {

@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::{Context, Result, anyhow};
 use plimsoll_cluster::Leadership;
-use plimsoll_core::{CacheLimit, Gateway, SystemClock};
+use plimsoll_core::{Gateway, SystemClock};
 use plimsoll_directory::{Directory, DirectoryConfig, DirectoryWatch};
 use plimsoll_http::{Peers, Tls, TlsFiles, WireConfig, serve_admin, serve_probes, serve_wire};
 use plimsoll_wasm::WasmLoader;
@@ -52,7 +52,7 @@ pub(crate) struct ServerConfig {
     /// The time that a filter waits for bind calls.
     pub(crate) bind_call_wait: Duration,
     pub(crate) request_timeout: Duration,
-    pub(crate) decision_cache: CacheLimit,
+    pub(crate) decision_cache: usize,
     pub(crate) wire: WireConfig,
 }
 

@@ -8,13 +8,11 @@
 //!       └── Recording ──> ReadLog                                         (the reads of a guest)
 //! ```
 
-mod seen;
 mod table;
 
 pub use self::table::{Condition, DecisionRow, DecisionTable};
 pub use plimsoll_decision_cache::Disabled;
 
-pub(crate) use self::seen::SeenValues;
 use std::{fmt::Debug, sync::Arc};
 
 use plimsoll_decision_cache::{Answer, Evict, HeapSize};
@@ -23,7 +21,7 @@ use crate::model::{Ask, Attribute, Cluster, Fault, NodeSource, Policy, Verb, Ver
 
 pub(crate) type AnswerCache<A> = plimsoll_decision_cache::AnswerCache<ViewSource, A>;
 pub(crate) type Answers<A> = plimsoll_decision_cache::Answers<Attribute, A>;
-pub(crate) type RowClassAnswers<A> = plimsoll_decision_cache::RowClassAnswers<Attribute, A>;
+pub(crate) type Lookup<A> = plimsoll_decision_cache::Lookup<Attribute, A>;
 pub(crate) type Evaluation<A> = plimsoll_decision_cache::Evaluation<ViewSource, A>;
 pub(crate) type RecentCombined = plimsoll_decision_cache::RecentCombined<Attribute>;
 

@@ -1,33 +1,35 @@
 //! The gateway: holds the roster and the cluster in force, and answers each request from one snapshot of both.
 
-mod binding;
-mod deferring;
-mod facts;
-mod post_reply;
-mod setup;
-
 use std::{
+    collections::BTreeMap,
     fmt,
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicBool, Ordering},
-    },
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, OnceLock},
     time::{Duration, Instant},
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::Mutex;
 
-pub use self::post_reply::PostReplyWork;
 use crate::{
     cache::DecisionTable,
     decide::{
-        self, BindCalls, BindQueue, CacheLimit, Caller, CandidateQuery, DecideError, Explanation, FilterOutcome, Group,
-        KnownNodes, NodeCache, Observer, PreemptOutcome, PrioritizeOutcome, Query, RequestContext, Roster, ScoreScale,
-        Survey,
+        self, BIND_CALL_WAIT, BindCalls, BindOutcome, BindQueue, BindReport, Bound, Caller, CandidateQuery,
+        DecideError, Explanation, FilterOutcome, Group, KnownNodes, NodeCache, Nodes, Observer, PreemptOutcome, Query,
+        RequestContext, Roster, ScoreScale, Survey, Unbound,
     },
-    model::{Binder, Blocking, Clock, Cluster, Pod, Verb, cluster::OwnPlace, facts::FactStore},
+    model::{
+        BindQuery, Binder, Blocking, Clock, Cluster, Facts, Leader, Mode, Pod, RequestId, Verb,
+        cluster::OwnPlace,
+        facts::{FactStore, Moment},
+    },
 };
+
+/// Upper bound of a request's time, so that no deadline overflows.
+const MAX_REQUEST_TIMEOUT: Duration = Duration::from_hours(24);
+
+/// Maximum bytes of the decision cache, where nothing else is said.
+pub const DEFAULT_CACHE_BYTES: usize = 256 << 20;
 
 /// Decides requests. Each keeps the group and the cluster that it starts with to its end.
 pub struct Gateway {
@@ -37,21 +39,81 @@ pub struct Gateway {
     publishing: Mutex<()>,
     facts: FactStore,
     bind_calls: BindCalls,
-    node_cache: NodeCache,
+    pub(crate) node_cache: NodeCache,
     binder: OnceLock<Arc<dyn Binder>>,
     binds: BindQueue,
     clock: Arc<dyn Clock>,
     observer: Arc<dyn Observer>,
     request_timeout: Duration,
-    cache_limit: CacheLimit,
-    /// Whether a view of the cluster is on its way.
-    expects_cluster: AtomicBool,
+    /// Maximum bytes of all cached answers and columns together.
+    cache_bytes: usize,
     blocking: OnceLock<Blocking>,
 }
+
+/// Work that a request defers: run it after the reply.
+#[must_use = "shadow policies are asked by `run`"]
+#[derive(Default)]
+pub struct PostReplyWork {
+    /// They take the host some milliseconds at most.
+    cache_inserts: Vec<Work>,
+    /// They take as long as guests may.
+    guest_calls: Vec<Work>,
+}
+
+type Work = Box<dyn FnOnce() + Send>;
 
 // === impl Gateway ===
 
 impl Gateway {
+    /// A gateway with no policies and no cluster.
+    pub fn new(clock: Arc<dyn Clock>, observer: Arc<dyn Observer>, request_timeout: Duration) -> Self {
+        Self {
+            roster: ArcSwap::default(),
+            cluster: ArcSwapOption::default(),
+            facts: FactStore::default(),
+            publishing: Mutex::default(),
+            bind_calls: BindCalls::new(BIND_CALL_WAIT),
+            node_cache: NodeCache::new(column_bytes(DEFAULT_CACHE_BYTES)),
+            binder: OnceLock::new(),
+            binds: BindQueue::default(),
+            clock,
+            observer,
+            request_timeout: request_timeout.min(MAX_REQUEST_TIMEOUT),
+            cache_bytes: DEFAULT_CACHE_BYTES,
+            blocking: OnceLock::new(),
+        }
+    }
+
+    /// Bounds the bytes of the decision cache.
+    #[must_use]
+    pub fn with_cache_limit(self, bytes: usize) -> Self {
+        Self { cache_bytes: bytes, node_cache: NodeCache::new(column_bytes(bytes)), ..self }
+    }
+
+    /// Bounds the bytes of the nodes that requests bring whole, as far as they are kept for the next.
+    #[must_use]
+    pub fn with_node_memory(self, max_bytes: usize) -> Self {
+        Self { node_cache: self.node_cache.with_max_bytes(max_bytes), ..self }
+    }
+
+    /// Filters that count wait at most this long for bind calls of pods that were decided just before, and at most half
+    /// of a request's time; 0: they do not wait.
+    #[must_use]
+    pub fn with_bind_call_wait(self, max_wait: Duration) -> Self {
+        Self { bind_calls: BindCalls::new(max_wait.min(self.request_timeout / 2)), ..self }
+    }
+
+    /// Runs work that may take long in this way, such as calls of guests; of several calls the first counts.
+    pub fn set_blocking(&self, blocking: Blocking) {
+        let _ = self.blocking.set(blocking);
+    }
+
+    /// Binds through this from now on; of several calls the first counts.
+    pub fn set_binder(&self, binder: Arc<dyn Binder>) {
+        // A second one could not know the pods that the first has bound.
+        let _ = self.binder.set(binder);
+    }
+
     /// The policies in force.
     pub fn roster(&self) -> Arc<Roster> {
         self.roster.load_full()
@@ -59,7 +121,11 @@ impl Gateway {
 
     /// Puts other policies in force; requests in flight finish with those that they started with.
     pub fn set_roster(&self, roster: Arc<Roster>) {
-        self.set_facts_of(&roster);
+        // The facts that come with policies are in force before the policies are.
+        let sources = roster.members().flat_map(|member| member.sidecar_facts.iter().cloned()).collect();
+        if self.facts.set_sidecar_sources(sources) {
+            self.publish_facts();
+        }
         self.roster.store(roster);
     }
 
@@ -73,17 +139,75 @@ impl Gateway {
         self.node_cache.known()
     }
 
-    /// Turns `NoCluster` into `Listing` while the first list is under way.
-    fn with_listing(&self, error: DecideError) -> DecideError {
-        match error {
-            DecideError::NoCluster if self.expects_cluster.load(Ordering::Relaxed) => DecideError::Listing,
-            error => error,
+    /// The facts in force.
+    pub fn facts(&self) -> Arc<Facts> {
+        self.facts.current()
+    }
+
+    /// Replaces the facts of the sources of the gateway. Requests in flight finish with those that they started with.
+    pub fn set_facts(&self, facts: &Facts) {
+        if self.facts.set_gateway_sources(facts) {
+            self.publish_facts();
         }
+    }
+
+    /// Replaces the cluster, and prepares the data for requests that follow from it alone.
+    pub fn set_cluster(&self, cluster: Arc<Cluster>) {
+        let _publishing = self.publishing.lock();
+        if self.cluster().is_none_or(|before| !Arc::ptr_eq(&before, &cluster)) {
+            self.publish(cluster);
+            self.binds.notify_change();
+        }
+    }
+
+    /// Publishes a cluster with the facts in force. Binds wait for this lock, so the facts are compared before it is
+    /// taken. If calls overlap, each publishes the newest facts.
+    fn publish_facts(&self) {
+        let _publishing = self.publishing.lock();
+        if let Some(before) = self.cluster() {
+            self.publish(Arc::new(before.successor(before.slots().clone())));
+        }
+    }
+
+    /// Puts a cluster in force. It takes over columns and totals from the one before it.
+    fn publish(&self, cluster: Arc<Cluster>) {
+        // No request must wait for it.
+        cluster.names();
+        cluster.set_facts(self.facts.current());
+        cluster.columns().set_limit(column_bytes(self.cache_bytes));
+        if let Some(before) = self.cluster() {
+            cluster.follow(&before);
+        }
+        self.cluster.store(Some(cluster));
+    }
+
+    /// The time and the facts that a request sees to its end.
+    fn moment(&self) -> Moment {
+        Moment { now: self.clock.unix_seconds(), facts: self.facts.current() }
     }
 
     /// When the time of a request is over that came in at this moment.
     pub fn deadline(&self, received: Instant) -> Instant {
         received + self.request_timeout
+    }
+
+    /// The cluster that a filter of this group is decided from. If a filter of the group counts, it waits first until pods
+    /// that were decided just before have their places.
+    pub fn cluster_for_filter(&self, group: &str, may_bind: bool) -> Option<Arc<Cluster>> {
+        if may_bind && self.expects_binds() && self.group(group).is_ok_and(|group| group.reads_pods()) {
+            let blocking = self.blocking.get().copied().unwrap_or_default();
+            if let Some(wait) = self.bind_calls.wait(blocking) {
+                self.observer.waited_for_bind_calls(group, wait);
+            }
+        }
+        self.cluster()
+    }
+
+    /// The replica that a bind was forwarded to does not bind the pod, so it counts no more.
+    pub fn not_forwarded(&self, query: &BindQuery<'_>) {
+        if let Some(binder) = self.binder.get() {
+            binder.not_forwarded(&query.uid);
+        }
     }
 
     /// Which nodes may the pod run on?
@@ -92,8 +216,8 @@ impl Gateway {
     /// If the request makes no sense, or a policy failed whose faults fail the decision.
     pub fn filter(&self, group: &str, query: &Query<'_>) -> Result<(FilterOutcome, PostReplyWork), DecideError> {
         let name = group;
-        let (group, expects_binds) = self.group_and_binds(name)?;
-        let context = self.context(query, self.cluster().as_ref())?;
+        let group = self.group(name)?;
+        let context = self.context(query, self.cluster().as_ref(), OwnPlace::AsThePodSays)?;
         let (outcome, mut after) = self.decide(query.received, |caller| {
             let outcome = decide::filter(caller, &group, &context)?;
             if outcome.rejected.len() < context.len() {
@@ -102,18 +226,19 @@ impl Gateway {
             let Some(without) = context.without_forwarded() else { return Ok(outcome) };
             // The other replica may not bind them. kube-scheduler would take the reply for "unschedulable", evict pods for
             // it, and try again when it hears of a change: of a failed bind it hears none.
-            decide::filter(caller, &group, &self.context(&query.of_cluster(&without), Some(&without))?)
+            let query = query.of_cluster(&without);
+            decide::filter(caller, &group, &self.context(&query, Some(&without), OwnPlace::AsThePodSays)?)
         })?;
         let left = query.nodes.len() - outcome.rejected.len();
         // kube-scheduler asks for no scores of a single node.
-        if expects_binds && query.may_bind && (left == 1 || (left > 1 && !group.has_scores())) {
+        if query.may_bind && self.expects_binds() && (left == 1 || (left > 1 && !group.has_scores())) {
             self.bind_calls.decided(name, &query.pod);
         }
         self.defer_shadow(&mut after, group, context, &[Verb::Filter]);
         Ok((outcome, after))
     }
 
-    /// How good is each node, on this scale?
+    /// How good is each node, on this scale? The scores are in the order of the request.
     ///
     /// # Errors
     /// As for [`Gateway::filter`].
@@ -122,13 +247,13 @@ impl Gateway {
         scale: ScoreScale,
         group: &str,
         query: &Query<'_>,
-    ) -> Result<(PrioritizeOutcome, PostReplyWork), DecideError> {
+    ) -> Result<(Vec<u32>, PostReplyWork), DecideError> {
         let name = group;
-        let (group, expects_binds) = self.group_and_binds(name)?;
-        let context = self.context(query, self.cluster().as_ref())?;
+        let group = self.group(name)?;
+        let context = self.context(query, self.cluster().as_ref(), OwnPlace::AsThePodSays)?;
         let (outcome, mut after) =
             self.decide(query.received, |caller| decide::prioritize(caller, &group, &context, scale))?;
-        if expects_binds && query.may_bind {
+        if query.may_bind && self.expects_binds() {
             self.bind_calls.decided(name, &query.pod);
         }
         self.defer_shadow(&mut after, group, context, &[Verb::Score, Verb::Rank]);
@@ -152,13 +277,51 @@ impl Gateway {
         let (caller, moment) = (self.caller(received), self.moment());
         let cluster = self.cluster();
         let (outcome, proposal) =
-            decide::preempt(&caller, &group, &pod, candidates, cluster.as_ref(), &self.node_cache, &moment)
-                .map_err(|error| self.with_listing(error))?;
+            decide::preempt(&caller, &group, &pod, candidates, cluster.as_ref(), &self.node_cache, &moment)?;
         let mut after = PostReplyWork::default();
         if let Some(proposal) = proposal {
             after.guest_calls.push(self.shadow(move |caller| decide::shadow_preempt(caller, &group, &pod, &proposal)));
         }
         Ok((outcome, after))
+    }
+
+    /// Binds the pod to the node, with the annotations that the policies give it there.
+    ///
+    /// Each policy sees the allocations of every earlier pod, whichever group binds them. A pod that is bound there
+    /// already is no error.
+    ///
+    /// # Errors
+    /// If the pod was not bound, or a policy failed whose faults fail the decision.
+    pub fn bind(&self, group: &str, query: &BindQuery<'_>) -> Result<(BindOutcome, PostReplyWork), DecideError> {
+        let (name, group) = (group, self.group(group)?);
+        let result = self.bind_in(&group, query);
+        let elapsed = self.clock.now().saturating_duration_since(query.received);
+        let outcome = result.as_ref().map(|(outcome, _)| outcome);
+        self.observer.bound(&BindReport { group: name, query, outcome, elapsed });
+        let (outcome, view) = result?;
+        let mut after = PostReplyWork::default();
+        if let Some(view) = view {
+            after.guest_calls.push(self.shadow(move |caller| decide::shadow_bind(caller, &group, &view)));
+        }
+        Ok((outcome, after))
+    }
+
+    fn bind_in(&self, group: &Group, query: &BindQuery<'_>) -> Result<Bound, DecideError> {
+        let call = self.bind_calls.arrived(query);
+        let binder = self.binder.get().ok_or(Unbound::NoBinder)?;
+        match binder.leader() {
+            Leader::ThisReplica => {}
+            Leader::Peer(url) => {
+                if let Some(pod) = &call.pod {
+                    binder.forwarded(pod.placed_on(&query.node, &BTreeMap::new(), &BTreeMap::new()));
+                }
+                return Ok((BindOutcome::Forward(url), None));
+            }
+            Leader::Nobody(why) => return Err(Unbound::NoLeader(why).into()),
+        }
+        let caller = self.caller(query.received);
+        let asking = (&caller, group, self.moment());
+        decide::bind(asking, binder.as_ref(), query, call, &self.binds, || self.cluster())
     }
 
     /// Asks every matching policy about every node, each by itself.
@@ -167,19 +330,21 @@ impl Gateway {
     /// If the request makes no sense.
     pub fn survey(&self, group: &str, query: &Query<'_>) -> Result<Survey, DecideError> {
         let group = self.group(group)?;
-        let context = self.context_at(query, self.cluster().as_ref(), OwnPlace::Anywhere)?;
+        let context = self.context(query, self.cluster().as_ref(), OwnPlace::Anywhere)?;
         Ok(decide::survey(&self.caller(query.received).in_background(), &group, &context))
     }
 
-    /// Returns the answers of each matching policy about the node with this index in the request, and the values that
-    /// it reads for them.
+    /// Returns the answers of each matching policy about a node among all nodes of the cluster, and the values that it
+    /// reads for them.
     ///
     /// # Errors
-    /// If the request makes no sense, or the cluster does not have the node.
-    pub fn explain(&self, group: &str, query: &Query<'_>, node: u32) -> Result<Explanation, DecideError> {
-        let group = self.group(group)?;
-        let context = self.context_at(query, self.cluster().as_ref(), OwnPlace::Anywhere)?;
-        let node = context.node_index(node).ok_or_else(|| DecideError::UnknownNode(query.nodes.describe(node)))?;
+    /// If there is no such group, or the cluster does not have the node.
+    pub fn explain(&self, group: &str, pod: &Arc<Pod>, node: &str) -> Result<Explanation, DecideError> {
+        let (group, cluster) = (self.group(group)?, self.cluster().ok_or(DecideError::NoCluster)?);
+        let node = cluster.find(node).ok_or_else(|| DecideError::UnknownNode(node.to_owned()))?;
+        let all = Nodes::Slots { cluster: Some(&cluster), slots: cluster.all_slots() };
+        let query = Query::new(Arc::clone(pod), all);
+        let context = self.context(&query, Some(&cluster), OwnPlace::Anywhere)?;
         Ok(decide::explain(&self.caller(query.received).in_background(), &group, &context, node))
     }
 
@@ -204,34 +369,69 @@ impl Gateway {
         answers + columns + self.node_cache.column_bytes()
     }
 
-    #[cfg(test)]
-    pub(crate) fn node_cache(&self) -> &NodeCache {
-        &self.node_cache
-    }
-
     fn group(&self, name: &str) -> Result<Group, DecideError> {
         self.roster.load().group(name).cloned().ok_or_else(|| DecideError::UnknownGroup(name.to_owned()))
     }
 
-    /// The group, and whether bind calls change an answer before the watch shows their pods: both by one roster.
-    fn group_and_binds(&self, name: &str) -> Result<(Group, bool), DecideError> {
-        let roster = self.roster.load();
-        let group = roster.group(name).cloned().ok_or_else(|| DecideError::UnknownGroup(name.to_owned()))?;
-        Ok((group, self.expects_binds(&roster)))
-    }
-
-    fn context(&self, query: &Query<'_>, cluster: Option<&Arc<Cluster>>) -> Result<RequestContext, DecideError> {
-        self.context_at(query, cluster, OwnPlace::AsThePodSays)
-    }
-
-    fn context_at(
+    fn context(
         &self,
         query: &Query<'_>,
         cluster: Option<&Arc<Cluster>>,
         own: OwnPlace,
     ) -> Result<RequestContext, DecideError> {
-        let context = RequestContext::new(query, cluster, &self.node_cache, &self.moment());
-        Ok(context.map_err(|error| self.with_listing(error))?.without_own_pod(own))
+        RequestContext::new(query, cluster, &self.node_cache, &self.moment(), own)
+    }
+
+    /// Whether the places of pods change an answer before the watch shows them.
+    fn expects_binds(&self) -> bool {
+        self.binder.get().is_some() && self.roster.load().reads_pods()
+    }
+
+    /// Decides. New answers are inserted into the cache after the reply; if the decision failed, before it.
+    fn decide<T>(
+        &self,
+        received: Instant,
+        decide: impl FnOnce(&Caller) -> Result<T, DecideError>,
+    ) -> Result<(T, PostReplyWork), DecideError> {
+        let caller = self.caller(received);
+        let outcome = decide(&caller);
+        let mut after = PostReplyWork { cache_inserts: caller.take_deferred(), ..PostReplyWork::default() };
+        if !after.is_empty() {
+            // The columns of the cluster in force and those of whole nodes have a quarter each.
+            let (roster, limit) = (self.roster(), self.cache_bytes - 2 * column_bytes(self.cache_bytes));
+            after.cache_inserts.push(Box::new(move || roster.keep_cached_within(limit)));
+        }
+        match outcome {
+            Ok(outcome) => Ok((outcome, after)),
+            Err(error) => {
+                // The reply waits for this, so no guest is called.
+                after.split().0.run();
+                Err(error)
+            }
+        }
+    }
+
+    /// Defers the calls of shadow policies until after the reply.
+    fn defer_shadow(&self, after: &mut PostReplyWork, group: Group, context: RequestContext, verbs: &'static [Verb]) {
+        let pod = context.pod();
+        let in_shadow = |verb: &Verb| group.answering(Mode::Shadow, *verb, pod).next().is_some();
+        if verbs.iter().any(in_shadow) {
+            after.guest_calls.push(self.shadow(move |caller| decide::shadow(caller, &group, &context, verbs)));
+        }
+    }
+
+    /// Work that asks policies in shadow mode.
+    fn shadow(&self, ask: impl FnOnce(&Caller) + Send + 'static) -> Work {
+        let (clock, observer, timeout) = (Arc::clone(&self.clock), Arc::clone(&self.observer), self.request_timeout);
+        let request = RequestId::current();
+        Box::new(move || {
+            // Their time starts now: the work may have waited for its turn.
+            let started = clock.now();
+            let caller = request.scope(|| Caller::new(clock, observer, started, timeout)).in_background();
+            ask(&caller);
+            // Nobody waits for a reply any more: the new answers are cached at once.
+            caller.take_deferred().into_iter().for_each(|insert| insert());
+        })
     }
 
     fn caller(&self, received: Instant) -> Caller {
@@ -246,6 +446,47 @@ impl fmt::Debug for Gateway {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Gateway").field("roster", &self.roster).finish_non_exhaustive()
     }
+}
+
+// === impl PostReplyWork ===
+
+impl PostReplyWork {
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.cache_inserts.is_empty() && self.guest_calls.is_empty()
+    }
+
+    /// The inserts into the cache, which take little time, and the calls of guests, which may take long: so that the
+    /// first need not wait for the second.
+    pub fn split(self) -> (Self, Self) {
+        (
+            Self { cache_inserts: self.cache_inserts, ..Self::default() },
+            Self { guest_calls: self.guest_calls, ..Self::default() },
+        )
+    }
+
+    /// Does the work; it may take as long as the shadow policies may.
+    pub fn run(self) {
+        for work in self.cache_inserts.into_iter().chain(self.guest_calls) {
+            // A bug that one policy sets off must not keep another's work from being done; the panic has told of it.
+            let _ = catch_unwind(AssertUnwindSafe(work));
+        }
+    }
+}
+
+impl fmt::Debug for PostReplyWork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PostReplyWork")
+            .field("cache_inserts", &self.cache_inserts.len())
+            .field("guest_calls", &self.guest_calls.len())
+            .finish()
+    }
+}
+
+/// The bytes of a decision cache's limit that the columns of one cluster may take: of the one in force, or of the one of
+/// the nodes that requests bring.
+const fn column_bytes(cache_bytes: usize) -> usize {
+    cache_bytes / 4
 }
 
 #[cfg(test)]

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use hashbrown::HashMap;
+
 use crate::{
-    attribute::{Attribute, Row, Scope},
-    paths::{Paths, Witness, witnesses},
-    row_classes::{RecentRowClasses, RowClassColumn, RowClasses},
-    source::Source,
-    subject_class::{AnswerTable, MISS, SubjectClass},
-    trie::{Answer, Trie},
+    attribute::{Attribute, Row},
+    fingerprint::Fingerprint,
+    source::{Reader, Source},
+    subject_class::{MISS, RowClassTable, SubjectClass},
+    trie::{Answer, Paths, Trie},
 };
 
 /// The answers that one request can get, by number: first those of the subject's class, then the *local* ones, which
@@ -19,25 +20,32 @@ pub struct Answers<T, A> {
     pub(crate) local: Arc<Paths<T, A>>,
 }
 
-/// The hits and misses of one lookup by row.
-pub struct Lookup<T, A> {
-    pub(crate) class: Option<Arc<SubjectClass<T, A>>>,
-    /// The number of the answer by position; [`MISS`] where there is none.
-    pub(crate) numbers: Vec<u32>,
-    is_cacheable: bool,
+/// An answer, the path that it follows from, and a row for which it holds.
+///
+/// [`Source::value`] has the value of each attribute of the path at that row. So a log of decisions can have the values
+/// that each was made from, once for each path instead of once for each row, and without a further evaluation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Witness<T, A> {
+    /// The answer.
+    pub answer: A,
+    /// A row that has the values of the path.
+    pub row: Row,
+    /// The number of rows with the same path.
+    pub rows: usize,
+    /// The attributes of the subject, then those of the evaluation, each in the order of the reads.
+    pub path: Vec<(T, Fingerprint)>,
 }
 
-/// Answers about one subject by row class.
+/// The answers that are cached about one subject.
 ///
-/// A subject that is new has no answers yet. Its rows are in the classes by which the subject before it was answered:
-/// an [`Evaluation`](crate::Evaluation) finds out whether this subject's answers follow from them too.
-#[derive(Debug, Clone)]
-pub struct RowClassAnswers<T, A> {
+/// A subject that is new has none yet. Its rows are in the classes by which the subject before it was answered: an
+/// [`Evaluation`](crate::Evaluation) finds out whether this subject's answers follow from them too.
+#[derive(Debug)]
+pub struct Lookup<T, A> {
     pub(crate) class: Option<Arc<SubjectClass<T, A>>>,
-    /// `None` for a subject that is new.
-    table: Option<Arc<AnswerTable<T>>>,
-    pub(crate) row_classes: Arc<RowClasses<T>>,
-    pub(crate) column: Arc<RowClassColumn>,
+    /// `None` if the answers depend on too much, or no subject before a new one was answered by a table.
+    pub(crate) by_class: Option<RowClassTable<T>>,
+    pub(crate) is_cacheable: bool,
 }
 
 // === impl Answers ===
@@ -66,94 +74,64 @@ impl<T: Attribute, A: Answer> Answers<T, A> {
     /// Rows that nothing is known about are left out. It goes over each row: call it when nobody waits for a reply.
     pub fn witnesses(&self, source: &impl Source<Attribute = T>, rows: &[Row]) -> Vec<Witness<T, A>> {
         let of_class = self.class.as_deref().map(|class| &class.paths);
-        witnesses(&of_class.into_iter().chain([&*self.local]).collect::<Vec<_>>(), source, rows)
-    }
-}
-
-impl<T, A> From<Option<Arc<SubjectClass<T, A>>>> for Answers<T, A> {
-    fn from(class: Option<Arc<SubjectClass<T, A>>>) -> Self {
-        Self { class, local: Arc::default() }
+        let known: Vec<&Paths<T, A>> = of_class.into_iter().chain([&*self.local]).collect();
+        let readers: Vec<Reader> = known.iter().map(|paths| Reader::new(source, &paths.attributes)).collect();
+        let (mut found, mut indices) = (Vec::new(), HashMap::new());
+        for row in rows {
+            let read = |at: usize, number| readers[at].read(source, &known[at].attributes, number, *row);
+            let leaf = |at: usize| Some((at, known[at].trie.find(|number| read(at, number))?));
+            let Some((at, leaf)) = (0..known.len()).find_map(leaf) else { continue };
+            let index = *indices.entry((at, leaf)).or_insert_with(|| {
+                let Paths { subject_attributes, attributes, trie } = known[at];
+                let of_subject = |attribute: &T| (attribute.clone(), source.shared_fingerprint(attribute));
+                let mut path: Vec<_> = subject_attributes.iter().map(of_subject).collect();
+                trie.find(|number| {
+                    let value = read(at, number);
+                    path.push((attributes.get(number).clone(), value));
+                    value
+                });
+                found.push(Witness { answer: trie.answers()[leaf.answer as usize].clone(), row: *row, rows: 0, path });
+                found.len() - 1
+            });
+            found[index].rows += 1;
+        }
+        found
     }
 }
 
 // === impl Lookup ===
 
 impl<T: Attribute, A: Answer> Lookup<T, A> {
-    pub(crate) fn of(
-        class: Arc<SubjectClass<T, A>>,
-        recent: &RecentRowClasses<T>,
-        source: &impl Source<Attribute = T>,
-        rows: impl Iterator<Item = Row>,
-    ) -> Self {
-        let numbers = class.look_up(recent, source, rows);
-        Self { class: Some(class), numbers, is_cacheable: true }
-    }
-
-    pub(crate) fn of_new_subject(rows: usize) -> Self {
-        Self { class: None, numbers: vec![MISS; rows], is_cacheable: true }
-    }
-
-    /// Of a subject about which no answers are cached.
-    pub(crate) fn uncacheable(rows: usize) -> Self {
-        Self { is_cacheable: false, ..Self::of_new_subject(rows) }
-    }
-
     /// Whether answers about this subject are cached; otherwise the function is evaluated for every row.
     pub fn is_cacheable(&self) -> bool {
         self.is_cacheable
     }
 
-    /// Whether every row has an answer.
-    pub fn is_complete(&self) -> bool {
-        !self.numbers.contains(&MISS)
-    }
-
-    /// The answers, and the number of the answer about each row.
-    pub fn into_answers(self) -> (Answers<T, A>, Vec<u32>) {
-        (self.class.into(), self.numbers)
-    }
-}
-
-// === impl RowClassAnswers ===
-
-impl<T: Attribute, A: Answer> RowClassAnswers<T, A> {
-    /// `None` if there is no table of the subject's class, since it has too many attributes.
-    pub(crate) fn known(
-        class: Arc<SubjectClass<T, A>>,
-        recent: &RecentRowClasses<T>,
-        source: &impl Source<Attribute = T>,
-    ) -> Option<Self> {
-        let (table, column) = class.table(recent, source)?;
-        Some(Self { row_classes: Arc::clone(&table.row_classes), class: Some(class), table: Some(table), column })
-    }
-
-    /// For a subject that is new; `None` if no subject before it was answered by a table.
-    pub(crate) fn likely(recent: &RecentRowClasses<T>, source: &impl Source<Attribute = T>) -> Option<Self> {
-        let row_classes = recent.latest()?;
-        let column = row_classes.column(source)?;
-        Some(Self { class: None, table: None, row_classes, column })
+    /// Whether rows are in classes that the answers follow from.
+    pub fn has_row_classes(&self) -> bool {
+        self.by_class.is_some()
     }
 
     /// The number of the answer about a row class; [`MISS`] if it is not known.
     #[inline]
     pub fn number_of(&self, row_class: u32) -> u32 {
-        let known = self.table.as_ref().and_then(|table| table.answers.get(row_class as usize));
-        known.copied().unwrap_or(MISS)
+        self.by_class.as_ref().map_or(MISS, |by_class| by_class.number_of(row_class))
     }
 
-    /// The number of the answer about a row; [`MISS`] if it is not known.
-    pub(crate) fn number_of_row(&self, row: Row) -> u32 {
-        self.number_of(self.column.by_row[row as usize])
-    }
-
-    /// Whether an attribute tells no two rows of a class apart.
-    pub(crate) fn is_of_classes(&self, attribute: &T) -> bool {
-        // A value of the snapshot is the same for all rows.
-        attribute.scope() == Scope::Snapshot || self.row_classes.tuple_index(attribute).is_some()
+    /// The numbers of the answers about these rows; [`MISS`] where one is not known.
+    pub fn numbers(&self, source: &impl Source<Attribute = T>, rows: impl Iterator<Item = Row>) -> Vec<u32> {
+        if let Some(by_class) = &self.by_class {
+            return rows.map(|row| by_class.number_of_row(row)).collect();
+        }
+        let Some(class) = &self.class else { return rows.map(|_| MISS).collect() };
+        let Paths { attributes, trie, .. } = &class.paths;
+        let reader = Reader::new(source, attributes);
+        let leaf = |row| trie.find(|number| reader.read(source, attributes, number, row));
+        rows.map(|row| leaf(row).map_or(MISS, |leaf| leaf.answer)).collect()
     }
 
     /// The answers that the numbers stand for.
-    pub fn answers(&self) -> Answers<T, A> {
-        self.class.clone().into()
+    pub fn into_answers(self) -> Answers<T, A> {
+        Answers { class: self.class, local: Arc::default() }
     }
 }

@@ -75,8 +75,6 @@ const MAX_SEARCHED_ATTRIBUTES: usize = 16;
 impl Parts {
     /// No part.
     pub const NONE: Self = Self(0);
-    /// The number of parts that there can be.
-    pub(crate) const COUNT: usize = 8;
     /// Every part.
     pub const ALL: Self = Self(u8::MAX);
 
@@ -152,16 +150,6 @@ impl<T: Attribute> AttributeList<T> {
         let list: usize = self.list.iter().map(|attribute| size_of::<T>() + HeapSize::heap_size(attribute)).sum();
         // The numbers have a copy of each attribute.
         if self.numbers.is_empty() { list } else { 2 * list + self.numbers.allocation_size() }
-    }
-}
-
-impl<T: Attribute> FromIterator<T> for AttributeList<T> {
-    fn from_iter<I: IntoIterator<Item = T>>(attributes: I) -> Self {
-        let mut list = Self::default();
-        for attribute in attributes {
-            list.intern(&attribute);
-        }
-        list
     }
 }
 

@@ -8,16 +8,14 @@ use std::{
 use parking_lot::{Mutex, RwLock};
 
 use crate::{
-    answers::{Lookup, RowClassAnswers},
-    attribute::Row,
+    answers::Lookup,
     decision_tree::DecisionTree,
-    paths::Paths,
     read_log::MAX_SUBJECT_ATTRIBUTES,
     row_classes::RecentRowClasses,
     source::Source,
-    subject_class::SubjectClass,
+    subject_class::{RowClassTable, SubjectClass},
     subject_tree::SubjectTree,
-    trie::{Answer, Conflict},
+    trie::{Answer, Conflict, Paths},
     usage::Evict,
 };
 
@@ -55,30 +53,17 @@ pub struct Update<S: Source, A> {
 // === impl AnswerCache ===
 
 impl<S: Source, A: Answer> AnswerCache<S, A> {
-    /// Looks up the answers about these rows.
-    pub fn lookup(&self, source: &S, rows: impl ExactSizeIterator<Item = Row>) -> Lookup<S::Attribute, A> {
-        if self.disabled().is_some() {
-            return Lookup::uncacheable(rows.len());
+    /// Looks up what is known about a source's subject.
+    pub fn lookup(&self, source: &S) -> Lookup<S::Attribute, A> {
+        let class = self.subjects.read().walk(source, |_| {});
+        if self.disabled().is_some() || class.as_ref().is_some_and(|class| class.is_uncacheable) {
+            return Lookup { class: None, by_class: None, is_cacheable: false };
         }
-        let class = self.subjects.read().get(source);
-        match class {
-            Some(class) if class.is_uncacheable => Lookup::uncacheable(rows.len()),
-            Some(class) => Lookup::of(class, &self.row_classes, source, rows),
-            None => Lookup::of_new_subject(rows.len()),
-        }
-    }
-
-    /// The answers about a source's subject by row class; `None` if they are not cached, or not by class.
-    pub fn lookup_by_row_class(&self, source: &S) -> Option<RowClassAnswers<S::Attribute, A>> {
-        if self.disabled().is_some() {
-            return None;
-        }
-        let class = self.subjects.read().get(source);
-        match class {
-            Some(class) if class.is_uncacheable => None,
-            Some(class) => RowClassAnswers::known(class, &self.row_classes, source),
-            None => RowClassAnswers::likely(&self.row_classes, source),
-        }
+        let by_class = match &class {
+            Some(class) => class.table(&self.row_classes, source),
+            None => self.row_classes.latest().and_then(|classes| RowClassTable::without_answers(classes, source)),
+        };
+        Lookup { class, by_class, is_cacheable: true }
     }
 
     /// Inserts the results of a call, beside those that others have inserted meanwhile.
@@ -86,11 +71,17 @@ impl<S: Source, A: Answer> AnswerCache<S, A> {
     /// # Errors
     /// If this disables the cache.
     pub fn insert(&self, update: &Update<S, A>) -> Result<(), Disabled> {
-        let _one_at_a_time = self.writing.lock();
+        let one_at_a_time = self.writing.lock();
         if self.disabled().is_some() {
             return Ok(());
         }
-        self.try_insert(update).inspect_err(|why| self.disable_now(*why))
+        let inserted = self.try_insert(update);
+        if let Err(why) = inserted {
+            let _ = self.disabled.set(why);
+            drop(one_at_a_time);
+            self.clear();
+        }
+        inserted
     }
 
     fn try_insert(&self, update: &Update<S, A>) -> Result<(), Disabled> {
@@ -98,21 +89,22 @@ impl<S: Source, A: Answer> AnswerCache<S, A> {
         if *has_conflict {
             return Err(Disabled::NotAFunction);
         }
-        let path = self.subjects.read().path(source);
-        let is_new = |attribute: &&S::Attribute| !path.attributes.contains(attribute);
+        let mut path = Vec::new();
+        let class = self.subjects.read().walk(source, |attribute| path.push(attribute.clone()));
+        let is_new = |attribute: &&S::Attribute| !path.contains(attribute);
         let new: Vec<S::Attribute> = local.subject_attributes.iter().filter(is_new).cloned().collect();
-        let attributes = [path.attributes.as_slice(), &new].concat();
+        let attributes = [path.as_slice(), &new].concat();
         if attributes.len() > MAX_SUBJECT_ATTRIBUTES {
             return Err(Disabled::TooManyReads);
         }
-        let known = path.class.filter(|_| new.is_empty());
+        let known = class.filter(|_| new.is_empty());
         if known.as_ref().is_some_and(|known| known.is_uncacheable) {
             return Ok(());
         }
         let class = if *is_uncacheable {
-            SubjectClass::uncacheable(attributes)
+            SubjectClass::empty(attributes, true)
         } else {
-            let known = known.unwrap_or_else(|| Arc::new(SubjectClass::empty(attributes)));
+            let known = known.unwrap_or_else(|| Arc::new(SubjectClass::empty(attributes, false)));
             let class = known.with(local, source).map_err(|Conflict| Disabled::NotAFunction)?;
             if let Some(of_rows) = class.row_attributes() {
                 self.row_classes.build_ahead(&of_rows, source);
@@ -131,15 +123,9 @@ impl<S: Source, A: Answer> AnswerCache<S, A> {
 
     /// Drops everything, and caches nothing from now on.
     pub fn disable(&self, why: Disabled) {
-        let _one_at_a_time = self.writing.lock();
-        self.disable_now(why);
-    }
-
-    fn disable_now(&self, why: Disabled) {
         // The first reason stays.
         let _ = self.disabled.set(why);
-        *self.subjects.write() = SubjectTree::default();
-        self.row_classes.drop_unused();
+        self.clear();
     }
 
     /// All answers as a tree of reads. Values of rows are looked up in this source.
@@ -153,11 +139,10 @@ impl<S: Source, A: Answer> Evict for AnswerCache<S, A> {
         self.subjects.read().bytes() + self.row_classes.bytes()
     }
 
-    fn evict_older_half(&self) -> bool {
+    fn clear(&self) {
         let _one_at_a_time = self.writing.lock();
-        let has_evicted = self.subjects.write().evict_older_half();
+        *self.subjects.write() = SubjectTree::default();
         self.row_classes.drop_unused();
-        has_evicted
     }
 }
 
@@ -174,26 +159,11 @@ impl<S: Source, A> Default for AnswerCache<S, A> {
 
 impl<S: Source, A: Answer> fmt::Debug for AnswerCache<S, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let edges = self.subjects.read().count();
-        f.debug_struct("AnswerCache").field("edges", &edges).field("disabled", &self.disabled).finish_non_exhaustive()
+        f.debug_struct("AnswerCache").field("disabled", &self.disabled).finish_non_exhaustive()
     }
 }
 
 // === impl Disabled ===
-
-impl Disabled {
-    /// Every reason.
-    pub const ALL: [Self; 3] = [Self::TooManyReads, Self::NotAFunction, Self::ReadsEverything];
-
-    /// The name in metrics.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::TooManyReads => "too-many-reads",
-            Self::NotAFunction => "not-a-function",
-            Self::ReadsEverything => "reads-everything",
-        }
-    }
-}
 
 impl fmt::Display for Disabled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -20,10 +20,8 @@ pub(crate) struct ChangeLog {
     version: Version,
     /// Oldest first.
     changes: Vec<Change>,
-    /// Every change after the version with this number is listed, or is one of `all_changed`.
+    /// Every change after the version with this number is listed.
     complete_after: u64,
-    /// By part the number of the last version in which it counts as changed in every row; 0: none.
-    all_changed: [u64; Parts::COUNT],
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -41,24 +39,13 @@ impl ChangeLog {
     pub(crate) fn first() -> Self {
         let number = tick();
         let version = Version { lineage: number, number };
-        Self { version, changes: Vec::new(), complete_after: number, all_changed: [0; Parts::COUNT] }
+        Self { version, changes: Vec::new(), complete_after: number }
     }
 
     /// The log of the next snapshot, in which these rows have changed.
     pub(crate) fn next(&self, changed: &[(Row, Parts)]) -> Self {
         let number = tick();
         let version = Version { number, ..self.version };
-        if changed.len() > MAX_CHANGES {
-            // The values of other parts are still known.
-            let parts = changed.iter().fold(Parts::NONE, |all, (_, parts)| all.union(*parts));
-            let mut all_changed = self.all_changed;
-            for (part, changed) in all_changed.iter_mut().enumerate() {
-                if parts.intersects(Parts::single(part as u8)) {
-                    *changed = number;
-                }
-            }
-            return Self { version, all_changed, ..self.clone() };
-        }
         let mut next = Self { version, ..self.clone() };
         next.changes.extend(changed.iter().map(|(row, parts)| Change { number, row: *row, parts: *parts }));
         let too_many = next.changes.len().saturating_sub(MAX_CHANGES);
@@ -73,9 +60,7 @@ impl ChangeLog {
     /// Values from a newer version are never used: a request keeps the snapshot that it began with.
     pub(crate) fn stale_rows(&self, version: Version, parts: Parts, rows: usize) -> Vec<Row> {
         let is_older = version.lineage == self.version.lineage && version.number <= self.version.number;
-        let all_changed =
-            |part: usize| parts.intersects(Parts::single(part as u8)) && self.all_changed[part] > version.number;
-        if !is_older || version.number < self.complete_after || (0..Parts::COUNT).any(all_changed) {
+        if !is_older || version.number < self.complete_after {
             return (0..rows as Row).collect();
         }
         let is_stale = |change: &&Change| {

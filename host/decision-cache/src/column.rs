@@ -15,7 +15,6 @@ use crate::{
     attribute::{Attribute, Parts, Row},
     change_log::{ChangeLog, Version},
     fingerprint::Fingerprint,
-    usage::{median, tick},
 };
 
 /// The bytes that all columns of a snapshot may take unless [`Columns::set_limit`] says otherwise.
@@ -42,7 +41,6 @@ pub(crate) struct Column {
     version: Version,
     /// Shared with the column of the version before, where nothing that it depends on has changed since.
     cells: Arc<[AtomicU64]>,
-    used: AtomicU64,
 }
 
 // === impl Columns ===
@@ -74,9 +72,7 @@ impl<T: Attribute> Columns<T> {
     /// The column of an attribute in this version: the known one, one made from that of an earlier version, or a new
     /// one.
     pub(crate) fn get(&self, attribute: &T, rows: usize) -> Arc<Column> {
-        let column = self.current(attribute).unwrap_or_else(|| self.add(attribute, rows));
-        column.used.store(tick(), Ordering::Relaxed);
-        column
+        self.current(attribute).unwrap_or_else(|| self.add(attribute, rows))
     }
 
     /// The column of an attribute, if it was ever asked for.
@@ -110,12 +106,9 @@ impl<T: Attribute> Columns<T> {
             None => Column::new(log.version(), rows),
         });
         columns.insert(Arc::clone(&attribute), Arc::clone(&column));
-        let most = self.max_bytes.load(Ordering::Relaxed);
-        // The older half goes while there is too much.
-        while columns.len() > 1 && (columns.len() > MAX_COLUMNS || bytes(&columns) > most) {
-            let used = |column: &Arc<Column>| column.used.load(Ordering::Relaxed);
-            let last = median(columns.values().map(used)).unwrap_or_default();
-            columns.retain(|other, column| used(column) > last || Arc::ptr_eq(other, &attribute));
+        if columns.len() > MAX_COLUMNS || bytes(&columns) > self.max_bytes.load(Ordering::Relaxed) {
+            // They begin anew with this one; requests keep those that they use.
+            columns.retain(|other, _| Arc::ptr_eq(other, &attribute));
         }
         column
     }
@@ -149,7 +142,7 @@ impl<T: fmt::Debug> fmt::Debug for Columns<T> {
 impl Column {
     fn new(version: Version, rows: usize) -> Self {
         let cells = std::iter::repeat_with(AtomicU64::default).take(rows).collect();
-        Self { version, cells, used: AtomicU64::default() }
+        Self { version, cells }
     }
 
     /// The fingerprint of a row, which is read if it was not yet.
@@ -170,16 +163,15 @@ impl Column {
 
     fn carried_over(&self, log: &ChangeLog, parts: Parts, rows: usize) -> Self {
         let stale = log.stale_rows(self.version, parts, rows);
-        let used = AtomicU64::new(self.used.load(Ordering::Relaxed));
         if stale.is_empty() && self.cells.len() == rows {
-            return Self { version: log.version(), cells: Arc::clone(&self.cells), used };
+            return Self { version: log.version(), cells: Arc::clone(&self.cells) };
         }
         let cell = |row: usize| self.cells.get(row).map_or(0, |cell| cell.load(Ordering::Relaxed));
         let cells: Arc<[AtomicU64]> = (0..rows).map(|row| AtomicU64::new(cell(row))).collect();
         for row in stale {
             cells[row as usize].store(0, Ordering::Relaxed);
         }
-        Self { version: log.version(), cells, used }
+        Self { version: log.version(), cells }
     }
 
     fn bytes(&self) -> usize {

@@ -8,10 +8,11 @@ use std::sync::{
 use arc_swap::{ArcSwap, ArcSwapOption};
 
 use crate::{
-    answers::RowClassAnswers,
+    answers::Lookup,
     attribute::Attribute,
     interner::TupleInterner,
     row_classes::{RowClassColumn, RowClasses},
+    subject_class::RowClassTable,
     trie::Answer,
 };
 
@@ -68,11 +69,6 @@ impl CombinedClasses {
         self.tuples.tuple(combined, self.columns.len())
     }
 
-    /// Bytes that it holds; most of its columns are held by their functions' caches too.
-    fn bytes(&self) -> usize {
-        size_of::<Self>() + size_of_val(&*self.columns) + size_of_val(&*self.by_row) + self.tuples.bytes()
-    }
-
     /// `None` if there are too many.
     fn new(columns: &[Arc<RowClassColumn>], earlier: Option<&Self>) -> Option<Self> {
         let rows = columns.iter().map(|column| column.by_row.len()).min()?;
@@ -110,32 +106,23 @@ fn changed(columns: &[Arc<RowClassColumn>], earlier: Option<&[Arc<RowClassColumn
 // === impl RecentCombined ===
 
 impl<T: Attribute> RecentCombined<T> {
-    /// The combined classes of some functions; `None` if there are too many, if this list is new, or empty.
-    pub fn get<A: Answer>(&self, functions: &[&RowClassAnswers<T, A>]) -> Option<Arc<CombinedClasses>> {
+    /// The combined classes of the functions that have row classes; `None` if there are too many, if this list of
+    /// functions is new, or empty.
+    pub fn get<'l, A: Answer>(&self, lookups: impl Iterator<Item = &'l Lookup<T, A>>) -> Option<Arc<CombinedClasses>> {
+        let functions: Vec<&RowClassTable<T>> = lookups.filter_map(|lookup| lookup.by_class.as_ref()).collect();
         if functions.is_empty() {
             return None;
         }
         let entries = self.0.load();
-        let Some(entry) = entries.iter().find(|entry| entry.is_of(functions)) else {
-            let of = functions.iter().map(|function| Arc::downgrade(&function.row_classes)).collect();
+        let Some(entry) = entries.iter().find(|entry| entry.is_of(&functions)) else {
+            let of = functions.iter().map(|function| Arc::downgrade(&function.table.row_classes)).collect();
             let entry = Arc::new(Entry { of, combined: ArcSwapOption::empty(), backoff: AtomicU32::new(0) });
             self.0.rcu(|entries| {
                 [&entry].into_iter().chain(entries.iter().take(MAX_COMBINED_LISTS - 1)).cloned().collect::<Vec<_>>()
             });
             return None;
         };
-        entry.current(functions)
-    }
-
-    /// Bytes of all.
-    pub fn bytes(&self) -> usize {
-        let bytes = |entry: &Arc<Entry<T>>| entry.combined.load().as_ref().map(|combined| combined.bytes());
-        self.0.load().iter().filter_map(bytes).sum()
-    }
-
-    /// Drops all. The second request for a list builds it again.
-    pub fn clear(&self) {
-        self.0.store(Arc::default());
+        entry.current(&functions)
     }
 }
 
@@ -148,14 +135,14 @@ impl<T> Default for RecentCombined<T> {
 // === impl Entry ===
 
 impl<T: Attribute> Entry<T> {
-    fn is_of<A: Answer>(&self, functions: &[&RowClassAnswers<T, A>]) -> bool {
-        let is_same = |(row_classes, function): (&Weak<RowClasses<T>>, &&RowClassAnswers<T, A>)| {
-            row_classes.as_ptr() == Arc::as_ptr(&function.row_classes)
+    fn is_of(&self, functions: &[&RowClassTable<T>]) -> bool {
+        let is_same = |(row_classes, function): (&Weak<RowClasses<T>>, &&RowClassTable<T>)| {
+            row_classes.as_ptr() == Arc::as_ptr(&function.table.row_classes)
         };
         self.of.len() == functions.len() && self.of.iter().zip(functions).all(is_same)
     }
 
-    fn current<A: Answer>(&self, functions: &[&RowClassAnswers<T, A>]) -> Option<Arc<CombinedClasses>> {
+    fn current(&self, functions: &[&RowClassTable<T>]) -> Option<Arc<CombinedClasses>> {
         let known = self.combined.load_full();
         let is_current = |combined: &Arc<CombinedClasses>| {
             combined.columns.iter().zip(functions).all(|(column, function)| column.shares_rows_with(&function.column))

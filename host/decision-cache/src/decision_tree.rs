@@ -3,11 +3,10 @@
 use crate::{
     attribute::{Attribute, Row, Scope},
     fingerprint::Fingerprint,
-    paths::Paths,
     source::Source,
     subject_class::SubjectClass,
     subject_tree::{Edge, EdgesByNode, Next, SubjectTree},
-    trie::{Answer, Trie},
+    trie::{Answer, Paths, Trie},
 };
 
 /// The next read with its branches, or an answer.

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use crate::{
-    answers::{Answers, Lookup, RowClassAnswers},
+    answers::{Answers, Lookup},
     attribute::Row,
     cache::Update,
-    paths::Paths,
     read_log::SharedLog,
     source::{Reader, Source},
-    subject_class::{MISS, SubjectClass},
-    trie::Answer,
+    subject_class::{MISS, RowClassTable, SubjectClass},
+    trie::{Answer, Paths},
 };
 
 /// Evaluates the function for the misses of a lookup, one row after another.
@@ -24,12 +23,13 @@ pub struct Evaluation<S: Source, A> {
     class: Option<Arc<SubjectClass<S::Attribute, A>>>,
     /// The number of the answer by position.
     numbers: Vec<u32>,
-    /// The positions without an answer yet.
+    /// The positions that are still to be evaluated.
     misses: Vec<u32>,
-    /// As long as the answers follow from row classes: `misses` has representatives of classes alone.
-    by_class: Option<RowClassAnswers<S::Attribute, A>>,
-    /// The same, once an answer has turned out not to follow from them.
-    left_classes: Option<RowClassAnswers<S::Attribute, A>>,
+    /// The classes that the misses stand for, until an answer has turned out not to follow from them and the other rows
+    /// have become misses too.
+    classes: Option<RowClassTable<S::Attribute>>,
+    /// Whether an answer has turned out not to follow from the classes.
+    leaves_classes: bool,
     /// The position that is evaluated.
     current: u32,
     /// The paths of this call; rows with the same values get their answers from it.
@@ -40,17 +40,17 @@ pub struct Evaluation<S: Source, A> {
     is_uncacheable: bool,
     asked: usize,
     evaluated: usize,
-    has_ended: bool,
 }
 
 /// The answers at the end of an [`Evaluation`].
 pub struct Evaluated<S: Source, A> {
     /// The answers that the numbers stand for.
     pub answers: Answers<S::Attribute, A>,
-    /// The number of the answer by position; [`MISS`] for a row that was neither known nor evaluated.
+    /// The number of the answer by position.
     pub numbers: Vec<u32>,
-    /// Whether the answer about a representative holds for all rows of its class. Then the others have no number.
-    pub is_by_class: bool,
+    /// Whether only the misses have a number, and the others [`MISS`]. Otherwise an answer did not follow from its row
+    /// class, and every row has one.
+    pub is_of_misses: bool,
     /// The insert for the cache; `None` if nothing was evaluated.
     pub update: Option<Update<S, A>>,
 }
@@ -58,42 +58,25 @@ pub struct Evaluated<S: Source, A> {
 // === impl Evaluation ===
 
 impl<S: Source, A: Answer> Evaluation<S, A> {
-    /// Evaluates the misses of a lookup of these rows in this source.
-    pub fn of_rows(lookup: Lookup<S::Attribute, A>, source: S, rows: Arc<[Row]>) -> Self {
-        let Lookup { class, numbers, .. } = lookup;
-        let without_answer = |(at, number): (usize, &u32)| (*number == MISS).then_some(at as u32);
-        let misses = numbers.iter().enumerate().filter_map(without_answer).collect();
-        Self::new(source, rows, class, numbers, misses)
-    }
-
-    /// Evaluates the rows at these positions, ascending: each is the representative of rows of one class. If an answer
-    /// does not follow from the class, the other rows are evaluated as well.
-    pub fn of_row_classes(
-        by_class: RowClassAnswers<S::Attribute, A>,
+    /// Evaluates the function for the rows at the positions of the misses, ascending. If they are by class, each is the
+    /// representative of the rows of one class; if an answer does not follow from the class, the other rows without an
+    /// answer are evaluated as well.
+    pub fn new(
+        lookup: Lookup<S::Attribute, A>,
         source: S,
         rows: Arc<[Row]>,
-        representatives: Vec<u32>,
-    ) -> Self {
-        let (class, numbers) = (by_class.class.clone(), vec![MISS; rows.len()]);
-        Self { by_class: Some(by_class), ..Self::new(source, rows, class, numbers, representatives) }
-    }
-
-    fn new(
-        source: S,
-        rows: Arc<[Row]>,
-        class: Option<Arc<SubjectClass<S::Attribute, A>>>,
-        numbers: Vec<u32>,
         misses: Vec<u32>,
+        is_by_class: bool,
     ) -> Self {
         Self {
             source,
-            rows,
             log: SharedLog::default(),
-            class,
-            numbers,
+            class: lookup.class,
+            numbers: vec![MISS; rows.len()],
+            rows,
             misses,
-            by_class: None,
-            left_classes: None,
+            classes: lookup.by_class.filter(|_| is_by_class),
+            leaves_classes: false,
             current: 0,
             local: Paths::default(),
             reader: Reader::default(),
@@ -101,7 +84,6 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
             is_uncacheable: false,
             asked: 0,
             evaluated: 0,
-            has_ended: false,
         }
     }
 
@@ -125,12 +107,11 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
                 self.log.lock().begin(position);
                 return Some(position);
             }
-            match self.left_classes.take() {
-                Some(by_class) => self.add_other_rows(&by_class),
+            match self.classes.take_if(|_| self.leaves_classes) {
+                Some(classes) => self.add_other_rows(&classes),
                 None => break,
             }
         }
-        self.has_ended = true;
         None
     }
 
@@ -143,7 +124,8 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
 
     /// Whether all have answers: [`Evaluation::next_miss`] has returned all, and an answer was recorded for each.
     pub fn is_complete(&self) -> bool {
-        self.has_ended && self.evaluated == self.asked
+        let awaits_others = self.leaves_classes && self.classes.is_some();
+        self.misses.is_empty() && !awaits_others && self.evaluated == self.asked
     }
 
     /// The number of rows that were evaluated.
@@ -161,7 +143,7 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
         Evaluated {
             answers: Answers { class: self.class, local },
             numbers: self.numbers,
-            is_by_class: self.by_class.is_some(),
+            is_of_misses: !self.leaves_classes,
             update: (self.evaluated > 0).then_some(update),
         }
     }
@@ -176,10 +158,10 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
     }
 
     /// The answers do not follow from row classes: each row without an answer is a miss.
-    fn add_other_rows(&mut self, by_class: &RowClassAnswers<S::Attribute, A>) {
+    fn add_other_rows(&mut self, classes: &RowClassTable<S::Attribute>) {
         for (position, (number, row)) in self.numbers.iter_mut().zip(&*self.rows).enumerate() {
             if *number == MISS {
-                *number = by_class.number_of_row(*row);
+                *number = classes.number_of_row(*row);
             }
             if *number == MISS {
                 self.misses.push(position as u32);
@@ -193,8 +175,7 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
         let Paths { attributes, trie, .. } = &mut self.local;
         let path: Option<Vec<_>> = log.finish().map(<[u32]>::to_vec).map(|reads| {
             for attribute in &log.attributes().as_slice()[attributes.len()..] {
-                let left = self.by_class.take_if(|by_class| !by_class.is_of_classes(attribute));
-                self.left_classes = left.or(self.left_classes.take());
+                self.leaves_classes |= self.classes.as_ref().is_some_and(|classes| !classes.is_of_classes(attribute));
                 attributes.push(attribute.clone());
             }
             self.reader.extend(&self.source, attributes);
@@ -209,7 +190,7 @@ impl<S: Source, A: Answer> Evaluation<S, A> {
         }
         // From now on every row is evaluated.
         self.is_uncacheable = true;
-        self.left_classes = self.by_class.take().or(self.left_classes.take());
+        self.leaves_classes |= self.classes.is_some();
         trie.push_answer(answer)
     }
 

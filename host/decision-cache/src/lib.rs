@@ -40,9 +40,8 @@
 //!
 //! # One request
 //!
-//! 1. [`AnswerCache::lookup`] finds the subject class, then the answer about each row.
-//!    [`AnswerCache::lookup_by_row_class`] finds the answer about each row class instead, so that many functions can
-//!    be looked up together ([`RecentCombined::get`]).
+//! 1. [`AnswerCache::lookup`] finds the subject class. The [`Lookup`] has the number of the answer about each row, or
+//!    about each row class, so that many functions can be looked up together ([`RecentCombined::get`]).
 //! 2. [`Evaluation`] returns the missed rows, or a representative of each missed class, one by one. The reads of the
 //!    function are recorded in its [`ReadLog`]. An answer holds at once for all other rows with the same values.
 //! 3. After the reply [`AnswerCache::insert`] publishes the new answers.
@@ -98,13 +97,17 @@
 //!
 //! /// The answer about each row, and how many were evaluated.
 //! fn ask(cache: &AnswerCache<World, u32>, world: &World) -> (Vec<u32>, usize) {
-//!     let mut evaluation = Evaluation::of_rows(cache.lookup(world, 0..3), world.clone(), [0, 1, 2].into());
+//!     let lookup = cache.lookup(world);
+//!     let mut numbers = lookup.numbers(world, 0..3);
+//!     let misses: Vec<u32> = (0..3).filter(|row| numbers[*row as usize] == MISS).collect();
+//!     let mut evaluation = Evaluation::new(lookup, world.clone(), [0, 1, 2].into(), misses.clone(), false);
 //!     let log = evaluation.log().clone();
 //!     while let Some(position) = evaluation.next_miss() {
 //!         evaluation.record_answer(u32::from(is_in_zone(world, position, &log)));
 //!     }
 //!     let evaluated = evaluation.evaluated();
-//!     let Evaluated { answers, numbers, update, .. } = evaluation.finish();
+//!     let Evaluated { answers, numbers: evaluated_numbers, update, .. } = evaluation.finish();
+//!     misses.iter().for_each(|row| numbers[*row as usize] = evaluated_numbers[*row as usize]);
 //!     update.map(|update| cache.insert(&update)).transpose().expect("it is a function of its reads");
 //!     let answers: Vec<u32> = answers.iter().copied().collect();
 //!     (numbers.iter().map(|number| answers[*number as usize]).collect(), evaluated)
@@ -132,8 +135,8 @@
 //!
 //! | quantity | maximum | beyond it |
 //! |---|---|---|
-//! | bytes of all caches | the argument of [`evict_to`] | the older half of the largest goes |
-//! | edges of one [`AnswerCache`]'s tree of subjects | 8,192 | the older half goes |
+//! | bytes of all caches | the argument of [`evict_to`] | the largest begins anew |
+//! | edges of one [`AnswerCache`]'s tree of subjects | 8,192 | it begins anew |
 //! | attributes of one subject | 256 | the cache is disabled |
 //! | row attributes of one evaluation | 16 | [`Attribute::whole_row`] stands for the others |
 //! | snapshot attributes of one evaluation | 128 | the function is evaluated each time for this subject class |
@@ -146,7 +149,7 @@
 //! | row classes by one list | 4 per row, and 1,024 | they are numbered again |
 //! | lists of functions in a [`RecentCombined`] | 16 | the oldest goes |
 //! | combined classes of one list | 1 per 4 rows, and 64 | the functions are looked up one by one |
-//! | columns of a snapshot | 512, and [`Columns::set_limit`] bytes | the older half goes |
+//! | columns of a snapshot | 512, and [`Columns::set_limit`] bytes | they begin anew |
 //! | changes of rows in a snapshot's log | 2,048 | earlier values are read again for every row |
 //!
 //! # In the literature
@@ -169,7 +172,6 @@ mod decision_tree;
 mod evaluation;
 mod fingerprint;
 mod interner;
-mod paths;
 mod read_log;
 mod row_classes;
 mod source;
@@ -178,7 +180,7 @@ mod subject_tree;
 mod trie;
 mod usage;
 
-pub use answers::{Answers, Lookup, RowClassAnswers};
+pub use answers::{Answers, Lookup, Witness};
 pub use attribute::{Attribute, BorrowedAttribute, HeapSize, Parts, Row, Scope};
 pub use cache::{AnswerCache, Disabled, Update};
 pub use column::Columns;
@@ -186,7 +188,6 @@ pub use combined::{CombinedClasses, RecentCombined};
 pub use decision_tree::{Branch, DecisionTree};
 pub use evaluation::{Evaluated, Evaluation};
 pub use fingerprint::Fingerprint;
-pub use paths::Witness;
 pub use read_log::{ReadLog, SharedLog};
 pub use source::{Source, fingerprints};
 pub use subject_class::MISS;

@@ -31,7 +31,7 @@ pub(crate) struct RowClasses<T> {
     parts: Parts,
     tuples: Mutex<TupleInterner<Fingerprint>>,
     column: ArcSwapOption<RowClassColumn>,
-    charge: CacheCharge,
+    pub(crate) charge: CacheCharge,
 }
 
 /// The class of each row of one snapshot.
@@ -68,9 +68,12 @@ impl RowClassColumn {
 // === impl RowClasses ===
 
 impl<T: Attribute> RowClasses<T> {
-    fn new(attributes: impl Iterator<Item = T>, total: &Arc<AtomicUsize>) -> Self {
-        let attributes: AttributeList<T> = attributes.collect();
-        let parts = attributes.as_slice().iter().map(T::depends_on).fold(Parts::NONE, Parts::union);
+    fn new(of: &[&T], total: &Arc<AtomicUsize>) -> Self {
+        let mut attributes = AttributeList::<T>::default();
+        for attribute in of {
+            attributes.intern(attribute);
+        }
+        let parts = of.iter().map(|attribute| attribute.depends_on()).fold(Parts::NONE, Parts::union);
         let charge = CacheCharge::new(size_of::<Self>() + attributes.bytes(), total);
         Self { attributes, parts, tuples: Mutex::default(), column: ArcSwapOption::empty(), charge }
     }
@@ -91,11 +94,6 @@ impl<T: Attribute> RowClasses<T> {
                 Some(column)
             }
         }
-    }
-
-    /// Whether there is a column of some snapshot: then that of the next costs little.
-    fn has_column(&self) -> bool {
-        self.column.load().is_some()
     }
 
     fn make(&self, source: &impl Source<Attribute = T>, earlier: Option<&RowClassColumn>) -> Option<RowClassColumn> {
@@ -139,11 +137,6 @@ impl<T: Attribute> RowClasses<T> {
         values
     }
 
-    /// Charges more bytes to the same total.
-    pub(crate) fn charge(&self, bytes: usize) -> CacheCharge {
-        self.charge.another(bytes)
-    }
-
     /// Goes over the tuples of the classes from a number on.
     pub(crate) fn for_each_from(&self, first: usize, mut each: impl FnMut(&[Fingerprint])) {
         let tuples = self.tuples.lock();
@@ -179,7 +172,7 @@ impl<T: Attribute> RecentRowClasses<T> {
             classes.attributes.len() <= 2 * attributes.len()
                 && attributes.iter().all(|attribute| classes.tuple_index(attribute).is_some())
         };
-        let new = || Arc::new(RowClasses::new(attributes.iter().copied().cloned(), &self.bytes));
+        let new = || Arc::new(RowClasses::new(attributes, &self.bytes));
         let classes = lists.iter().find(serves).cloned().unwrap_or_else(new);
         if lists.first().is_none_or(|first| !Arc::ptr_eq(first, &classes)) {
             self.lists.rcu(|lists| {
@@ -209,7 +202,7 @@ impl<T: Attribute> RecentRowClasses<T> {
 
     /// The list that came last, if a snapshot was numbered by it: the next subject is likely to be answered by it.
     pub(crate) fn latest(&self) -> Option<Arc<RowClasses<T>>> {
-        self.lists.load().first().filter(|classes| classes.has_column()).cloned()
+        self.lists.load().first().filter(|classes| classes.column.load().is_some()).cloned()
     }
 
     /// Drops the lists that no class has a table by.

@@ -7,10 +7,9 @@ use arc_swap::ArcSwapOption;
 use crate::{
     attribute::{Attribute, AttributeList, HeapSize, Row, Scope},
     fingerprint::Fingerprint,
-    paths::Paths,
     row_classes::{RecentRowClasses, RowClassColumn, RowClasses},
-    source::{MAX_WIDTH, Reader, Source},
-    trie::{Answer, Conflict, Trie},
+    source::{MAX_WIDTH, Source},
+    trie::{Answer, Conflict, Paths, Trie},
     usage::CacheCharge,
 };
 
@@ -59,16 +58,19 @@ enum ValueOf {
     Snapshot(Fingerprint),
 }
 
+/// The answers by row class, without any for a new subject, and the class of each row.
+#[derive(Debug)]
+pub(crate) struct RowClassTable<T> {
+    pub(crate) table: Arc<AnswerTable<T>>,
+    pub(crate) column: Arc<RowClassColumn>,
+}
+
 // === impl SubjectClass ===
 
 impl<T: Attribute, A: Answer> SubjectClass<T, A> {
     /// A class without answers.
-    pub(crate) fn empty(subject_attributes: Vec<T>) -> Self {
-        Self::new(Paths { subject_attributes, ..Paths::default() }, false)
-    }
-
-    pub(crate) fn uncacheable(subject_attributes: Vec<T>) -> Self {
-        Self::new(Paths { subject_attributes, ..Paths::default() }, true)
+    pub(crate) fn empty(subject_attributes: Vec<T>, is_uncacheable: bool) -> Self {
+        Self::new(Paths { subject_attributes, ..Paths::default() }, is_uncacheable)
     }
 
     fn new(paths: Paths<T, A>, is_uncacheable: bool) -> Self {
@@ -106,29 +108,12 @@ impl<T: Attribute, A: Answer> SubjectClass<T, A> {
         has_table.then_some(of_rows)
     }
 
-    /// The numbers of the answers about these rows: by row class if there is a table, else by a walk of the trie for each
-    /// row.
-    pub(crate) fn look_up(
-        &self,
-        recent: &RecentRowClasses<T>,
-        source: &impl Source<Attribute = T>,
-        rows: impl Iterator<Item = Row>,
-    ) -> Vec<u32> {
-        if let Some((table, column)) = self.table(recent, source) {
-            return rows.map(|row| table.answers[column.by_row[row as usize] as usize]).collect();
-        }
-        let Paths { attributes, trie, .. } = &self.paths;
-        let reader = Reader::new(source, attributes);
-        let leaf = |row| trie.find(|number| reader.read(source, attributes, number, row));
-        rows.map(|row| leaf(row).map_or(MISS, |leaf| leaf.answer)).collect()
-    }
-
     /// The answers by row class, and the classes of the source's rows; `None` if the answers depend on too much.
     pub(crate) fn table(
         &self,
         recent: &RecentRowClasses<T>,
         source: &impl Source<Attribute = T>,
-    ) -> Option<(Arc<AnswerTable<T>>, Arc<RowClassColumn>)> {
+    ) -> Option<RowClassTable<T>> {
         let known = self.table.load_full().filter(|table| table.holds(source, &self.paths.attributes));
         let mut table = if let Some(table) = known {
             table
@@ -146,7 +131,7 @@ impl<T: Attribute, A: Answer> SubjectClass<T, A> {
             table = Arc::new(table.with_every_class(&self.paths.trie));
             self.table.store(Some(Arc::clone(&table)));
         }
-        Some((table, column))
+        Some(RowClassTable { table, column })
     }
 
     /// Bytes without its table.
@@ -168,7 +153,7 @@ impl<T: Attribute> AnswerTable<T> {
             None => ValueOf::Snapshot(source.shared_fingerprint(attribute)),
         };
         let sources = attributes.as_slice().iter().map(value_of).collect();
-        let charge = row_classes.charge(0);
+        let charge = row_classes.charge.another(0);
         Self { row_classes, sources, answers: Box::default(), _charge: charge }
     }
 
@@ -191,6 +176,35 @@ impl<T: Attribute> AnswerTable<T> {
         });
         let bytes = size_of::<Self>() + size_of_val(&*answers) + size_of_val(&*self.sources);
         let (row_classes, sources) = (Arc::clone(&self.row_classes), self.sources.clone());
-        Self { _charge: row_classes.charge(bytes), row_classes, sources, answers: answers.into() }
+        Self { _charge: row_classes.charge.another(bytes), row_classes, sources, answers: answers.into() }
+    }
+}
+
+// === impl RowClassTable ===
+
+impl<T: Attribute> RowClassTable<T> {
+    /// For a subject that is new; `None` if there are too many classes.
+    pub(crate) fn without_answers(
+        row_classes: Arc<RowClasses<T>>,
+        source: &impl Source<Attribute = T>,
+    ) -> Option<Self> {
+        let column = row_classes.column(source)?;
+        Some(Self { table: Arc::new(AnswerTable::new(row_classes, source, &AttributeList::default())), column })
+    }
+
+    #[inline]
+    pub(crate) fn number_of(&self, row_class: u32) -> u32 {
+        self.table.answers.get(row_class as usize).copied().unwrap_or(MISS)
+    }
+
+    /// The number of the answer about a row; [`MISS`] if it is not known.
+    pub(crate) fn number_of_row(&self, row: Row) -> u32 {
+        self.number_of(self.column.by_row[row as usize])
+    }
+
+    /// Whether an attribute tells no two rows of a class apart.
+    pub(crate) fn is_of_classes(&self, attribute: &T) -> bool {
+        // A value of the snapshot is the same for all rows.
+        attribute.scope() == Scope::Snapshot || self.table.row_classes.tuple_index(attribute).is_some()
     }
 }

@@ -4,10 +4,7 @@
 //! far. So each node names one attribute, and each value leads to a node or a class. An edge is found by the number of
 //! its node and its value.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::Arc;
 
 use hashbrown::HashMap;
 
@@ -17,10 +14,10 @@ use crate::{
     source::Source,
     subject_class::SubjectClass,
     trie::Answer,
-    usage::{median, tick},
+    usage::tick,
 };
 
-/// Maximum edges; of more the older half goes.
+/// Maximum edges. With more the tree begins anew.
 const MAX_EDGES: usize = 8_192;
 
 /// Stands for any row.
@@ -42,7 +39,6 @@ pub(crate) struct Edge<S: Source, A> {
     /// `None` for the edge to the root.
     pub(crate) value: Option<S::Value>,
     pub(crate) next: Next<S, A>,
-    used: AtomicU64,
 }
 
 /// A node, which names the attribute that is read next, or the class at the end of a path.
@@ -54,33 +50,13 @@ pub(crate) enum Next<S: Source, A> {
 /// The edges of each node, with their values.
 pub(crate) type EdgesByNode<'t, S, A> = HashMap<u64, Vec<(Fingerprint, &'t Edge<S, A>)>>;
 
-/// A subject's path through the tree, as far as it is known.
-pub(crate) struct SubjectPath<S: Source, A> {
-    pub(crate) attributes: Vec<S::Attribute>,
-    pub(crate) class: Option<Arc<SubjectClassOf<S, A>>>,
-}
-
 // === impl SubjectTree ===
 
 impl<S: Source, A: Answer> SubjectTree<S, A> {
-    /// The class of a source's subject.
-    pub(crate) fn get(&self, source: &S) -> Option<Arc<SubjectClassOf<S, A>>> {
-        self.walk(source, |_| {})
-    }
-
-    /// The path of a source's subject.
-    pub(crate) fn path(&self, source: &S) -> SubjectPath<S, A> {
-        let mut attributes = Vec::new();
-        let class = self.walk(source, |attribute| attributes.push(attribute.clone()));
-        SubjectPath { attributes, class }
-    }
-
-    fn walk(&self, source: &S, mut each: impl FnMut(&S::Attribute)) -> Option<Arc<SubjectClassOf<S, A>>> {
-        // All edges of a path get the same time, so that they are evicted together.
-        let now = tick();
+    /// The class of a source's subject, after the attributes on the path to it, as far as that is known.
+    pub(crate) fn walk(&self, source: &S, mut each: impl FnMut(&S::Attribute)) -> Option<Arc<SubjectClassOf<S, A>>> {
         let mut edge = self.root.as_ref()?;
         loop {
-            edge.used.store(now, Ordering::Relaxed);
             match &edge.next {
                 Next::Class(class) => return Some(Arc::clone(class)),
                 Next::Node(number, attribute) => {
@@ -109,7 +85,7 @@ impl<S: Source, A: Answer> SubjectTree<S, A> {
         }
         self.put_edge(source, last.as_ref().map(|(number, attribute)| (*number, attribute)), next);
         if self.edges.len() > MAX_EDGES {
-            self.evict_older_half();
+            *self = Self::default();
         }
     }
 
@@ -117,26 +93,13 @@ impl<S: Source, A: Answer> SubjectTree<S, A> {
     fn put_edge(&mut self, source: &S, from: Option<(u64, &S::Attribute)>, next: Next<S, A>) {
         // It is an attribute of the subject: the row does not matter.
         let value = from.map(|(_, attribute)| source.value(attribute, NO_ROW));
-        let edge = Edge { value, next, used: AtomicU64::new(tick()) };
+        let edge = Edge { value, next };
         self.bytes += edge.bytes();
         let before = match from {
             Some((node, attribute)) => self.edges.insert((node, source.shared_fingerprint(attribute)), edge),
             None => self.root.replace(edge),
         };
         self.bytes -= before.map_or(0, |before| before.bytes());
-    }
-
-    /// Drops the half of the edges that was not used for longest. Returns whether there were any.
-    pub(crate) fn evict_older_half(&mut self) -> bool {
-        let Some(last) = median(self.iter().map(Edge::used)) else { return false };
-        self.edges.retain(|_, edge| edge.used() > last);
-        self.root.take_if(|root| root.used() <= last);
-        self.bytes = self.iter().map(Edge::bytes).sum();
-        true
-    }
-
-    fn iter(&self) -> impl Iterator<Item = &Edge<S, A>> {
-        self.root.iter().chain(self.edges.values())
     }
 
     pub(crate) fn root(&self) -> Option<&Next<S, A>> {
@@ -149,10 +112,6 @@ impl<S: Source, A: Answer> SubjectTree<S, A> {
             by_node.entry(*node).or_default().push((*value, edge));
         }
         by_node
-    }
-
-    pub(crate) fn count(&self) -> usize {
-        self.edges.len()
     }
 
     pub(crate) fn bytes(&self) -> usize {
@@ -169,11 +128,6 @@ impl<S: Source, A> Default for SubjectTree<S, A> {
 // === impl Edge ===
 
 impl<S: Source, A: Answer> Edge<S, A> {
-    /// When it was last used.
-    fn used(&self) -> u64 {
-        self.used.load(Ordering::Relaxed)
-    }
-
     fn bytes(&self) -> usize {
         let value = self.value.as_ref().map_or(0, HeapSize::heap_size);
         let next = match &self.next {

@@ -2,7 +2,10 @@
 
 use hashbrown::HashMap;
 
-use crate::{attribute::HeapSize, fingerprint::Fingerprint};
+use crate::{
+    attribute::{AttributeList, HeapSize},
+    fingerprint::Fingerprint,
+};
 
 /// A new answer is compared with this many of the last ones, so that equal ones are kept once.
 const LAST_ANSWERS: usize = 8;
@@ -19,6 +22,17 @@ pub(crate) struct Trie<A> {
     steps: Vec<Step>,
     answers: Vec<A>,
     path_count: usize,
+}
+
+/// A trie, with the attributes that its numbers stand for and those of its subjects: of a subject class, or of one
+/// call.
+#[derive(Debug)]
+pub(crate) struct Paths<T, A> {
+    /// The attributes that were read of the subjects.
+    pub(crate) subject_attributes: Vec<T>,
+    /// The attributes that the trie's numbers stand for.
+    pub(crate) attributes: AttributeList<T>,
+    pub(crate) trie: Trie<A>,
 }
 
 #[derive(Debug, Clone)]
@@ -182,5 +196,11 @@ impl<A: Clone + PartialEq> Trie<A> {
 impl<A> Default for Trie<A> {
     fn default() -> Self {
         Self { steps: Vec::new(), answers: Vec::new(), path_count: 0 }
+    }
+}
+
+impl<T, A> Default for Paths<T, A> {
+    fn default() -> Self {
+        Self { subject_attributes: Vec::new(), attributes: AttributeList::default(), trie: Trie::default() }
     }
 }

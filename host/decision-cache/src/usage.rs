@@ -1,18 +1,20 @@
-//! Bytes, and times of use: several caches within one bound.
+//! Bytes: several caches within one bound.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, AtomicUsize, Ordering},
+use std::{
+    cmp::Reverse,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
 };
 
-/// A cache whose least recently used entries can be dropped.
+/// A cache that can be emptied.
 pub trait Evict {
     /// Bytes of everything.
     fn bytes(&self) -> usize;
 
-    /// Drops the half of the entries that was not used for longest, and everything that only they needed. Returns
-    /// whether there was anything to drop.
-    fn evict_older_half(&self) -> bool;
+    /// Drops everything but what requests that have not ended use.
+    fn clear(&self);
 }
 
 /// Bytes that count towards a total until this is dropped.
@@ -22,28 +24,22 @@ pub(crate) struct CacheCharge {
     total: Arc<AtomicUsize>,
 }
 
-/// Drops the older half of the largest cache as long as all of them hold more than `max_bytes`.
+/// Empties the largest caches as long as all of them together hold more than `max_bytes`.
 pub fn evict_to(caches: &[&dyn Evict], max_bytes: usize) {
-    while caches.iter().map(|cache| cache.bytes()).sum::<usize>() > max_bytes {
-        let largest = caches.iter().max_by_key(|cache| cache.bytes());
-        // What is left then is in use by requests that have not ended.
-        if !largest.is_some_and(|cache| cache.evict_older_half()) {
+    let mut largest = caches.to_vec();
+    largest.sort_by_cached_key(|cache| Reverse(cache.bytes()));
+    for cache in largest {
+        if caches.iter().map(|cache| cache.bytes()).sum::<usize>() <= max_bytes {
             break;
         }
+        cache.clear();
     }
 }
 
-/// The next time of a process-wide logical clock. It orders uses, and numbers nodes and versions.
+/// The next number of a counter of this process, for nodes of trees and versions of snapshots.
 pub(crate) fn tick() -> u64 {
     static NOW: AtomicU64 = AtomicU64::new(1);
     NOW.fetch_add(1, Ordering::Relaxed)
-}
-
-/// The time that half of these are no later than; `None` if there are none.
-pub(crate) fn median(uses: impl Iterator<Item = u64>) -> Option<u64> {
-    let mut uses: Vec<u64> = uses.collect();
-    let middle = uses.len() / 2;
-    (!uses.is_empty()).then(|| *uses.select_nth_unstable(middle).1)
 }
 
 // === impl CacheCharge ===

@@ -66,9 +66,9 @@ fn subject_classes_share_the_row_classes_that_one_of_them_had_numbered_again() {
         assert_eq!(again[1], 0);
     }
     let share_row_classes = |world: &World| {
-        let known = |subject| cache.lookup_by_row_class(&of_subject(world, subject)).unwrap();
+        let known = |subject| cache.lookup(&of_subject(world, subject));
         let recent = RecentCombined::default();
-        let combined = |subject| recent.get(&[&known(subject)]).is_some();
+        let combined = |subject| recent.get([&known(subject)].into_iter()).is_some();
         // The first request for a list only notes it.
         (combined(1), combined(1), combined(2), combined(3)) == (false, true, true, true)
     };
@@ -77,7 +77,7 @@ fn subject_classes_share_the_row_classes_that_one_of_them_had_numbered_again() {
     for step in 1..20 {
         let cells = |row: i64| [step * 100 + row; KEYS as usize];
         world.snapshot = Arc::new(world.snapshot.next((0..80).map(cells).collect()));
-        cache.lookup_by_row_class(&of_subject(&world, 1)).unwrap();
+        assert!(cache.lookup(&of_subject(&world, 1)).has_row_classes());
     }
     assert!(share_row_classes(&world));
 }
@@ -277,7 +277,7 @@ fn answers_by_at_most_128_values_of_the_snapshot_are_cached() {
 #[test]
 fn a_value_of_the_snapshot_counts_for_one_row_and_must_not_be_read_between_two() {
     let (cache, world) = (Cache::default(), world(3, |_| 0));
-    let mut evaluation = Evaluation::of_rows(cache.lookup(&world, 0..3), world, [0, 1, 2].into());
+    let mut evaluation = Evaluation::new(cache.lookup(&world), world, [0, 1, 2].into(), vec![0, 1, 2], false);
     let log = evaluation.log().clone();
     evaluation.next_miss();
     log.lock().record_snapshot(&Of::Count(0, 1));
@@ -336,23 +336,6 @@ fn other_answers_to_the_same_values_end_the_caching() {
 }
 
 #[test]
-fn the_least_recently_used_classes_go_first() {
-    let cache = Cache::default();
-    let function = |reads: &Reads<'_>| (reads.read(&Of::Subject(0)) + reads.read(&Of::Row(0))).to_string();
-    let mut world = world(50, |row| row as i64);
-    let mut ask = |subject: i64| {
-        world.subject[0] = subject;
-        evaluated(&cache, &world, function)
-    };
-    for subject in 0..20 {
-        assert_eq!(ask(subject), 50);
-    }
-    assert_eq!(ask(0), 0);
-    evict_to(&[&cache], cache.bytes() / 2);
-    assert_eq!((ask(0), ask(19), ask(1)), (0, 0, 50));
-}
-
-#[test]
 fn a_witness_has_the_values_that_an_answer_follows_from() {
     let cache = Cache::default();
     let function = |reads: &Reads<'_>| {
@@ -367,7 +350,7 @@ fn a_witness_has_the_values_that_an_answer_follows_from() {
     assert_eq!((evaluated, of_new.len()), (3, 3));
     let (_, evaluated, witnesses) = ask_with_witnesses(&cache, &world, &rows, By::RowClass, function).unwrap();
     assert_eq!((evaluated, &witnesses), (0, &of_new), "evaluated or cached, an answer follows from the same");
-    assert_eq!(cache.lookup_by_row_class(&world).unwrap().answers().witnesses(&world, &rows), witnesses);
+    assert_eq!(cache.lookup(&world).into_answers().witnesses(&world, &rows), witnesses);
     let shown = |at: usize| {
         let witness = &witnesses[at];
         let values = witness.path.iter().map(|(of, _)| (of.clone(), world.number(of, witness.row)));

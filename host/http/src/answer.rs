@@ -186,7 +186,9 @@ impl ExtenderVerb {
             Self::Prioritize(scale) => {
                 let decide = |query: &Query<'_>| gateway.prioritize(scale, group, query);
                 let cluster = gateway.cluster();
-                on_nodes(backend, cluster.as_ref(), body, origin, memory, decide, encode::prioritize)
+                on_nodes(backend, cluster.as_ref(), body, origin, memory, decide, |nodes, scores| {
+                    encode::prioritize(nodes, scores)
+                })
             }
             Self::Preempt => preempt(gateway, group, body, origin, memory),
             Self::Bind => bind(gateway, group, body, origin.received),

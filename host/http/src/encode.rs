@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, ops::Range};
 
-use plimsoll_core::{CandidateQuery, FilterOutcome, PreemptOutcome, PrioritizeOutcome};
+use plimsoll_core::{CandidateQuery, FilterOutcome, PreemptOutcome};
 use serde::{Deserialize, Serialize};
 
 use crate::decode::{JsonString, WireNodes};
@@ -66,10 +66,10 @@ pub(crate) fn error(error: &str) -> Vec<u8> {
 }
 
 /// A `HostPriorityList`.
-pub(crate) fn prioritize(nodes: &WireNodes, outcome: &PrioritizeOutcome) -> Vec<u8> {
+pub(crate) fn prioritize(nodes: &WireNodes, scores: &[u32]) -> Vec<u8> {
     let mut out = Vec::with_capacity(2 + ENTRY_SIZE * nodes.len());
     out.push(b'[');
-    for (at, score) in outcome.scores.iter().enumerate() {
+    for (at, score) in scores.iter().enumerate() {
         separate(&mut out);
         out.extend_from_slice(b"{\"Host\":");
         push_name(&mut out, nodes, at);

@@ -144,12 +144,11 @@ impl From<DecideError> for WireError {
             DecideError::UnknownGroup(_) | DecideError::UnknownNode(_) | DecideError::UnknownPolicy(_) => {
                 Self::new(StatusCode::NOT_FOUND, text)
             }
-            DecideError::NoCluster => Self::new(StatusCode::INTERNAL_SERVER_ERROR, text),
             DecideError::Unbound(unbound) => {
                 let is_routine = unbound.is_routine();
                 Self { is_routine, ..Self::new(StatusCode::INTERNAL_SERVER_ERROR, text) }
             }
-            DecideError::Listing => Self::new(StatusCode::SERVICE_UNAVAILABLE, text),
+            DecideError::NoCluster => Self::new(StatusCode::SERVICE_UNAVAILABLE, text),
             DecideError::Object(_) => Self::malformed(text),
             DecideError::Policy { policy, verb, fault } => {
                 // The fault's detail may quote a guest, so it goes to our log only.

@@ -1,6 +1,6 @@
 //! A default that a crate has too is the same in both: the flag's text and the value of the crate that it configures.
 
-use plimsoll_core::CacheLimit;
+use plimsoll_core::DEFAULT_CACHE_BYTES;
 use plimsoll_directory::DirectoryConfig;
 use plimsoll_http::{BindAccess, WireConfig};
 use plimsoll_wasm::{ChildConfig, EngineConfig};
@@ -25,8 +25,7 @@ fn the_flags_of_the_wire_have_its_defaults() {
 
 #[test]
 fn the_flags_of_the_decision_cache_have_its_defaults() {
-    let (serve, cache) = (serve(), CacheLimit::default());
-    assert_eq!(serve.decision_cache.decision_cache_size, cache.bytes);
+    assert_eq!(serve().decision_cache.decision_cache_size, DEFAULT_CACHE_BYTES);
 }
 
 #[test]

@@ -92,7 +92,7 @@ fn ask(offline: &OfflineGateway, group: &str, pod: &Arc<Pod>, scale: ScoreScale)
     let kept: Vec<usize> = (0..names.len()).filter(|at| filter.is_ok() && !rejected(*at)).collect();
     let left: Vec<Cow<'_, str>> = kept.iter().map(|at| names[*at].clone()).collect();
     let scores = match &filter {
-        Ok(_) => gateway.prioritize(scale, group, &query(&left)).map(|(outcome, _)| outcome.scores),
+        Ok(_) => gateway.prioritize(scale, group, &query(&left)).map(|(scores, _)| scores),
         // Without a filter decision kube-scheduler asks for no scores.
         Err(_) => Ok(Vec::new()),
     };

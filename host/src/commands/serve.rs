@@ -4,7 +4,6 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use plimsoll_cluster::ApiServer;
-use plimsoll_core::CacheLimit;
 use plimsoll_directory::DirectoryConfig;
 use plimsoll_http::{BindAccess, TlsFiles, WireConfig};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -94,7 +93,7 @@ pub(crate) fn config(args: ServeArgs) -> Result<ServerConfig> {
         bind_call_wait: lease.bind_call_wait,
         lease: (!lease.no_bind).then_some(lease),
         request_timeout: limits.request_timeout,
-        decision_cache: CacheLimit { bytes: decision_cache.decision_cache_size },
+        decision_cache: decision_cache.decision_cache_size,
         wire: wire_config(&limits, clients),
     })
 }

@@ -154,8 +154,9 @@ fn circuit_labels(member: &Member) -> NamedLabels {
 }
 
 impl Observer for PolicyMetrics {
-    fn called(&self, member: &Member, verb: Verb, outcome: Outcome<'_>, elapsed: Duration) {
-        let (policy, verb, mode) = (member.id().to_owned(), verb.as_str(), member.config.mode.as_str());
+    fn called(&self, call: CallOf<'_>, outcome: Outcome<'_>, elapsed: Duration) {
+        let (member, verb) = (call.member, call.verb.as_str());
+        let (policy, mode) = (member.id().to_owned(), member.config.mode.as_str());
         let labels = PolicyLabels { policy, verb, mode };
         self.seconds.get_or_create(&labels).observe(elapsed.as_secs_f64());
         let outcome = match outcome {
@@ -165,34 +166,12 @@ impl Observer for PolicyMetrics {
                 self.rejected.get_or_create(&labels).inc_by(rejected as u64);
                 "answered"
             }
-            Outcome::Fault(fault) => fault.kind.as_str(),
+            Outcome::Fault(fault) => {
+                log_failure(call, fault);
+                fault.kind.as_str()
+            }
         };
         self.calls.get_or_create_owned(&CallLabels { policy: labels.policy, verb, mode, outcome }).inc();
-    }
-
-    fn failed(&self, call: CallOf<'_>, fault: &Fault) {
-        // An open circuit was logged when it opened, and a policy that is not loaded when its files were refused.
-        if matches!(fault.kind, FaultKind::CircuitOpen | FaultKind::NotLoaded) {
-            return;
-        }
-        let CallOf { request, pod, member, verb } = call;
-        let pod = PodId::of(pod);
-        // The key of the sidecar that decides the effect.
-        let (is_absent_fact, config) = (fault.kind == FaultKind::AbsentFact, &member.config);
-        tracing::warn!(
-            policy = member.id(),
-            version = member.version,
-            mode = config.mode.as_str(),
-            verb = verb.as_str(),
-            onError = (!is_absent_fact).then(|| config.on_error(verb).as_str()),
-            absent = is_absent_fact.then(|| config.absent_facts.as_str()),
-            pod = pod.map(tracing::field::display),
-            uid = pod.map(PodId::uid),
-            request = %request,
-            fault = %fault.kind,
-            detail = fault.detail,
-            "a policy failed"
-        );
     }
 
     fn would_reject(&self, call: CallOf<'_>, rejections: &ShadowRejections<'_>) {
@@ -248,6 +227,31 @@ impl Observer for PolicyMetrics {
     }
 }
 
+fn log_failure(call: CallOf<'_>, fault: &Fault) {
+    // An open circuit was logged when it opened, and a policy that is not loaded when its files were refused.
+    if matches!(fault.kind, FaultKind::CircuitOpen | FaultKind::NotLoaded) {
+        return;
+    }
+    let CallOf { request, pod, member, verb } = call;
+    let pod = PodId::of(pod);
+    // The key of the sidecar that decides the effect.
+    let (is_absent_fact, config) = (fault.kind == FaultKind::AbsentFact, &member.config);
+    tracing::warn!(
+        policy = member.id(),
+        version = member.version,
+        mode = config.mode.as_str(),
+        verb = verb.as_str(),
+        onError = (!is_absent_fact).then(|| config.on_error(verb).as_str()),
+        absent = is_absent_fact.then(|| config.absent_facts.as_str()),
+        pod = pod.map(tracing::field::display),
+        uid = pod.map(PodId::uid),
+        request = %request,
+        fault = %fault.kind,
+        detail = fault.detail,
+        "a policy failed"
+    );
+}
+
 /// The outcome of a bind as the value of a label.
 fn bind_outcome(outcome: Result<&BindOutcome, &DecideError>) -> &'static str {
     match outcome {
@@ -258,13 +262,12 @@ fn bind_outcome(outcome: Result<&BindOutcome, &DecideError>) -> &'static str {
         Err(DecideError::Unbound(unbound)) => match unbound {
             Unbound::Refused(_) => "refused",
             Unbound::Retry(_) => "not-yet",
-            Unbound::Clash { .. } | Unbound::TooLarge { .. } => "bad-annotations",
-            Unbound::OwnLabel { .. } => "bad-labels",
+            Unbound::Metadata(_) => "bad-metadata",
             Unbound::NoBinder | Unbound::NoLeader(_) => "no-leader",
             Unbound::OutOfTime => "timeout",
             Unbound::PodBusy { .. } => "undecided",
             Unbound::Restless(_) => "changed",
-            Unbound::OtherPod { .. } | Unbound::Elsewhere { .. } => "stale",
+            Unbound::Stale(_) => "stale",
             Unbound::UnknownNode(_) => "unknown-node",
             Unbound::Binder { .. } => "api-error",
         },

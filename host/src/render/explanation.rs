@@ -1,9 +1,9 @@
 //! An explanation: each policy's answers about a pod and a node, and its reads.
 
-use std::{borrow::Cow, sync::Arc};
+use std::sync::Arc;
 
 use anyhow::{Error, Result, anyhow};
-use plimsoll_core::{Cluster, Explained, Explanation, Gateway, Nodes, Pod, Query, ReadLine, Shown, Verb};
+use plimsoll_core::{Cluster, Explained, Explanation, Gateway, Pod, ReadLine, Shown, Verb};
 use serde_json::{Value, json};
 
 use super::answer;
@@ -17,11 +17,8 @@ pub(crate) fn ask(
     cluster: &Cluster,
     node: &str,
 ) -> Result<Explanation> {
-    let names: Vec<Cow<'_, str>> =
-        cluster.slots().iter().map(|slot| Cow::Borrowed(slot.node.name().as_ref())).collect();
-    let at = names.iter().position(|name| name == node).ok_or_else(|| no_such_node(cluster, node))?;
-    let query = Query::new(Arc::clone(pod), Nodes::Names(&names));
-    Ok(gateway.explain(group, &query, at as u32)?)
+    cluster.find(node).ok_or_else(|| no_such_node(cluster, node))?;
+    Ok(gateway.explain(group, pod, node)?)
 }
 
 /// The error about a node that a cluster does not have.

@@ -81,11 +81,8 @@ impl DecisionTable {
     }
 
     fn add(&mut self, tree: &Tree, conditions: &mut Vec<Condition>) {
-        if self.rows.len() == MAX_ROWS {
-            self.truncated += tree.rows();
-            return;
-        }
         match tree {
+            Tree::Answer(_) if self.rows.len() == MAX_ROWS => self.truncated += 1,
             Tree::Answer(answer) => {
                 self.rows.push(DecisionRow { conditions: conditions.clone(), answer: answer.clone() });
             }
@@ -98,18 +95,6 @@ impl DecisionTable {
                     conditions.pop();
                 }
             }
-        }
-    }
-}
-
-// === impl Tree ===
-
-impl Tree {
-    /// The number of rows that it makes.
-    fn rows(&self) -> usize {
-        match self {
-            Self::Answer(_) => 1,
-            Self::Read(_, branches) => branches.iter().map(|(_, next)| next.rows()).sum(),
         }
     }
 }

@@ -1,46 +1,57 @@
 //! Merges the annotations and labels that policies give a pod in the write that binds it.
 
-use std::{
-    borrow::Borrow,
-    collections::{BTreeMap, btree_map::Entry},
-};
+use std::collections::{BTreeMap, btree_map::Entry};
 
 use super::Unbound;
-use crate::{
-    decide::Member,
-    model::{Additions, BindMetadata, MAX_ANNOTATION_BYTES, Pod},
-};
+use crate::model::{Additions, BindMetadata, MAX_ANNOTATION_BYTES, Pod};
 
-/// Annotations and labels by key, each with its author.
+/// Annotations and labels by key, each with its value and the policy that gives it.
 #[derive(Default)]
 pub(super) struct Merged<'g> {
     annotations: ByKey<'g>,
     labels: ByKey<'g>,
 }
 
-type ByKey<'g> = BTreeMap<Box<str>, (Box<str>, &'g Member)>;
+type ByKey<'g> = BTreeMap<Box<str>, (Box<str>, &'g str)>;
 
 // === impl Merged ===
 
 impl<'g> Merged<'g> {
     /// Adds the metadata of one policy.
-    pub(super) fn add(&mut self, metadata: BindMetadata, member: &'g Member) -> Result<(), Unbound> {
+    pub(super) fn add(&mut self, metadata: BindMetadata, policy: &'g str) -> Result<(), Unbound> {
         for annotation in metadata.annotations {
-            insert("annotation", &mut self.annotations, annotation.key, annotation.value, member)?;
+            insert("annotation", &mut self.annotations, annotation.key, annotation.value, policy)?;
         }
         for label in metadata.labels {
-            insert("label", &mut self.labels, label.key, label.value, member)?;
+            insert("label", &mut self.labels, label.key, label.value, policy)?;
         }
         Ok(())
     }
 
     /// All of it, if the pod can carry it.
     pub(super) fn for_pod(self, pod: &Pod) -> Result<Additions, Unbound> {
-        check_labels(pod, self.labels.iter().map(|(key, (value, member))| (&**key, &**value, member.id())))?;
+        let name = || format!("{}/{}", pod.namespace(), pod.name());
+        for (key, (value, policy)) in &self.labels {
+            // A label that is overwritten may take the pod away from its ReplicaSet, or from a Service.
+            if pod.labels().get(key).is_some_and(|own| *own != **value) {
+                return Err(Unbound::Metadata(format!(
+                    "policy {policy} gives the pod {} the label {key}, which it has already with another value",
+                    name()
+                )));
+            }
+        }
+        let stays = pod.annotations().iter().filter(|(key, _)| !self.annotations.contains_key::<str>(key));
+        let own: usize = stays.map(|(key, value)| key.len() + value.len()).sum();
+        let size = own + self.annotations.iter().map(|(key, (value, _))| key.len() + value.len()).sum::<usize>();
+        // The pod's own annotations are the API server's business.
+        if !self.annotations.is_empty() && size > MAX_ANNOTATION_BYTES {
+            return Err(Unbound::Metadata(format!(
+                "pod {} would have annotations of {size} bytes; Kubernetes allows {MAX_ANNOTATION_BYTES}",
+                name()
+            )));
+        }
         let texts = |all: ByKey<'_>| all.into_iter().map(|(key, (value, _))| (key, value)).collect();
-        let additions = Additions { annotations: texts(self.annotations), labels: texts(self.labels) };
-        check_size(pod, &additions.annotations)?;
-        Ok(additions)
+        Ok(Additions { annotations: texts(self.annotations), labels: texts(self.labels) })
     }
 }
 
@@ -52,55 +63,23 @@ impl BindMetadata {
     /// # Errors
     /// Why the pod is not bound.
     pub fn check_for_pod(&self, policy: &str, pod: &Pod) -> Result<(), Unbound> {
-        check_labels(pod, self.labels.iter().map(|label| (&*label.key, &*label.value, policy)))?;
-        let annotations: BTreeMap<&str, &str> = self.annotations.iter().map(|own| (&*own.key, &*own.value)).collect();
-        check_size(pod, &annotations)
+        let mut merged = Merged::default();
+        merged.add(self.clone(), policy)?;
+        merged.for_pod(pod).map(drop)
     }
 }
 
-fn insert<'g>(
-    kind: &'static str,
-    all: &mut ByKey<'g>,
-    key: Box<str>,
-    value: Box<str>,
-    member: &'g Member,
-) -> Result<(), Unbound> {
+fn insert<'g>(kind: &str, all: &mut ByKey<'g>, key: Box<str>, value: Box<str>, policy: &'g str) -> Result<(), Unbound> {
     match all.entry(key) {
         Entry::Vacant(free) => {
-            free.insert((value, member));
-            Ok(())
+            free.insert((value, policy));
         }
-        Entry::Occupied(taken) if taken.get().0 == value => Ok(()),
+        Entry::Occupied(taken) if taken.get().0 == value => {}
         Entry::Occupied(taken) => {
-            let (first, second) = (taken.get().1.id().to_owned(), member.id().to_owned());
-            Err(Unbound::Clash { kind, key: taken.key().clone(), first, second })
-        }
-    }
-}
-
-/// A label that is overwritten may take the pod away from its `ReplicaSet`, or from a Service.
-///
-/// Each label has its key, its value and its policy.
-fn check_labels<'l>(pod: &Pod, labels: impl Iterator<Item = (&'l str, &'l str, &'l str)>) -> Result<(), Unbound> {
-    for (key, value, policy) in labels {
-        if pod.labels().get(key).is_some_and(|own| own != value) {
-            return Err(Unbound::OwnLabel { pod: name(pod), key: key.into(), policy: policy.to_owned() });
+            let (first, key) = (taken.get().1, taken.key());
+            let text = format!("policies {first} and {policy} give the {kind} {key} different values");
+            return Err(Unbound::Metadata(text));
         }
     }
     Ok(())
-}
-
-fn check_size<T: Borrow<str> + Ord>(pod: &Pod, annotations: &BTreeMap<T, T>) -> Result<(), Unbound> {
-    let stays = pod.annotations().iter().filter(|(key, _)| !annotations.contains_key::<str>(key));
-    let own: usize = stays.map(|(key, value)| key.len() + value.len()).sum();
-    let size = own + annotations.iter().map(|(key, value)| key.borrow().len() + value.borrow().len()).sum::<usize>();
-    // The pod's own annotations are the API server's business.
-    if annotations.is_empty() || size <= MAX_ANNOTATION_BYTES {
-        return Ok(());
-    }
-    Err(Unbound::TooLarge { pod: name(pod), size })
-}
-
-fn name(pod: &Pod) -> String {
-    format!("{}/{}", pod.namespace(), pod.name())
 }

@@ -16,17 +16,16 @@ use std::{
 };
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
+use plimsoll_decision_cache::{Attribute as _, Fingerprint, Parts, Scope};
 
 use super::{
-    BindOutcome, Caller, DecideError, Unbound, additions::Merged, call::or_skip, filter::reason_text,
-    unbound::MAX_ROUNDS,
+    BindOutcome, Caller, DecideError, Unbound, additions::Merged, call::or_skip, filter::reason_text, query::MAX_ROUNDS,
 };
 use crate::{
-    cache::SeenValues,
     decide::{Group, Member, bind_calls::BindCall},
     model::{
-        Additions, Ask, BindAnswer, BindError, BindQuery, Binder, Binding, Cluster, Fault, Mode, NotBound, NotReserved,
-        Placed, Pod, Recording, Reservation, Verb, Verdict, View, cluster::OwnPlace, facts::Moment,
+        Additions, Ask, Attribute, BindAnswer, BindError, BindQuery, Binder, Binding, Cluster, Fault, Mode, NotBound,
+        NotReserved, Placed, Pod, Recording, Reservation, Verb, Verdict, View, cluster::OwnPlace, facts::Moment,
         whole_cluster::WholeCluster,
     },
 };
@@ -37,6 +36,9 @@ const FREE_ROUNDS: u32 = 2;
 /// Maximum number of binds that wait for a change at a time. Each holds the permit of its request, and other binds need
 /// theirs.
 const MAX_WAITING: usize = 32;
+
+/// The node in question: the only one of its view.
+const NODE: u32 = 0;
 
 /// Orders binds that would otherwise ask in vain, and wakes those that wait for a change of the cluster.
 #[derive(Debug, Default)]
@@ -54,22 +56,8 @@ struct Changes {
     waiting: usize,
 }
 
-/// A bind that did not fail.
-pub(crate) struct Done {
-    pub(crate) outcome: BindOutcome,
-    /// The IDs of the policies that gave the pod annotations.
-    pub(crate) authors: Vec<Box<str>>,
-    /// The view that policies in shadow mode are to be asked about.
-    pub(crate) view: Option<View>,
-}
-
-/// The state of the pod in a fresh read.
-enum Fresh {
-    /// It can be bound.
-    Waiting(Arc<Pod>),
-    /// It is bound to the node of the request.
-    BoundThere,
-}
+/// The outcome of a bind, and the view that policies in shadow mode are to be asked about.
+pub(crate) type Bound = (BindOutcome, Option<View>);
 
 /// One pod that is to be bound to one node.
 struct Asking<'b> {
@@ -86,8 +74,6 @@ struct Answer {
     additions: Additions,
     /// Why a policy wants to be asked again when the values have changed, if one does.
     retry: Option<Unbound>,
-    /// The IDs of the policies that gave it annotations or labels.
-    authors: Vec<Box<str>>,
     /// The view that policies in shadow mode are to be asked about.
     for_shadow: Option<View>,
     seen: Option<Seen>,
@@ -98,6 +84,17 @@ struct Seen {
     cluster: Arc<Cluster>,
     view: View,
     values: Vec<SeenValues>,
+}
+
+/// The attributes that a call has read, each once with its value. [`ReadLog`](plimsoll_decision_cache::ReadLog) bounds
+/// their number.
+#[derive(Debug)]
+struct SeenValues {
+    values: Vec<(Attribute, Fingerprint)>,
+    /// Whether something else of the node or the pods on it was read: the records must be the same.
+    reads_records: bool,
+    /// Whether there were reads that are not listed: any other snapshot counts as changed.
+    has_lost_reads: bool,
 }
 
 /// Binds a pod to a node. `newest` is the cluster in force.
@@ -111,15 +108,15 @@ pub(crate) fn bind(
     call: BindCall<'_>,
     queue: &BindQueue,
     newest: impl Fn() -> Option<Arc<Cluster>>,
-) -> Result<Done, DecideError> {
+) -> Result<Bound, DecideError> {
     let (caller, group, moment) = asking;
     let asking = Asking { caller, group, node: &query.node, moment };
     let mut is_fresh = call.pod.is_none();
     let mut pod = match &call.pod {
         Some(shown) => Arc::clone(shown),
         None => match read(caller, binder, query)? {
-            Fresh::Waiting(pod) => pod,
-            Fresh::BoundThere => return Ok(Done::of(BindOutcome::AlreadyBound)),
+            Some(pod) => pod,
+            None => return Ok((BindOutcome::AlreadyBound, None)),
         },
     };
     // Filters wait until it is dropped.
@@ -127,7 +124,7 @@ pub(crate) fn bind(
     for round in 0..MAX_ROUNDS {
         let turn = queue.turn(round, caller)?;
         let mut answer = asking.ask(&pod, newest())?;
-        if caller.is_out_of_time() {
+        if caller.time_left().is_zero() {
             return Err(Unbound::OutOfTime.into());
         }
         if let Some(retry) = answer.retry.take() {
@@ -143,7 +140,7 @@ pub(crate) fn bind(
         let reserved = binder.reserve(&pod, binding, &|newest| !asking.is_changed(&pod, &answer, newest));
         drop(turn);
         if matches!(reserved, Err(NotReserved::Changed)) {
-            caller.observer().bind_asked_again(query);
+            caller.observer.bind_asked_again(query);
             continue;
         }
         // If the pod has its place, the next filter counts it.
@@ -152,22 +149,21 @@ pub(crate) fn bind(
             Ok(reservation) if is_fresh => reservation,
             reserved => {
                 // The read may also show the outcome of an earlier bind, which holds the place.
-                let Fresh::Waiting(now) = read(caller, binder, query)? else {
-                    return Ok(Done::of(BindOutcome::AlreadyBound));
+                let Some(now) = read(caller, binder, query)? else {
+                    return Ok((BindOutcome::AlreadyBound, None));
                 };
                 let (is_same, was_fresh) = (now.has_substance_of(&pod), is_fresh);
                 (pod, is_fresh) = (now, true);
                 match reserved {
                     Ok(reservation) if is_same => reservation,
                     Err(NotReserved::Placed(node) | NotReserved::Undecided(node)) if was_fresh => {
-                        return Err(busy(query, &node).into());
+                        return Err(Unbound::PodBusy { pod: full_name(query), node: node.into() }.into());
                     }
                     _ => continue,
                 }
             }
         };
-        let outcome = write(caller, binder, query, reservation, &pod)?;
-        return Ok(Done { outcome, authors: answer.authors, view: answer.for_shadow });
+        return Ok((write(caller, binder, query, reservation, &pod)?, answer.for_shadow));
     }
     Err(Unbound::Restless(query.node.clone().into_owned()).into())
 }
@@ -193,7 +189,7 @@ impl BindQueue {
     /// Waits until `is_so` holds, which is asked now and after each change. Returns whether it came to hold in time; it
     /// is not waited for while too many others wait.
     fn wait_until(&self, timeout: Duration, is_so: impl Fn() -> bool) -> bool {
-        let started = Instant::now();
+        let until = Instant::now() + timeout;
         let mut changes = self.changes.lock();
         if changes.waiting == MAX_WAITING {
             drop(changes);
@@ -205,9 +201,7 @@ impl BindQueue {
             if MutexGuard::unlocked(&mut changes, &is_so) {
                 break true;
             }
-            while changes.count == seen && started.elapsed() < timeout {
-                self.changed.wait_for(&mut changes, timeout.saturating_sub(started.elapsed()));
-            }
+            self.changed.wait_while_until(&mut changes, |changes| changes.count == seen, until);
             if changes.count == seen {
                 break false;
             }
@@ -273,7 +267,7 @@ impl Asking<'_> {
 
     /// Asks the policies with `bind` in order, and merges their answers.
     fn ask_binds(&self, view: &View, values: &mut Vec<SeenValues>) -> Result<Answer, DecideError> {
-        let (mut merged, mut authors) = (Merged::default(), Vec::new());
+        let mut merged = Merged::default();
         for member in self.group.answering(Mode::Enforce, Verb::Bind, view.pod()) {
             let recording = Recording::for_bind();
             let ask = |ask: &_, nodes: &[u32]| ask_bind(member, ask, nodes);
@@ -290,13 +284,10 @@ impl Asking<'_> {
                         return Ok(Answer { retry: Some(why), ..Answer::default() });
                     }
                 };
-                if !metadata.is_empty() {
-                    authors.push(member.id().into());
-                }
-                merged.add(metadata, member)?;
+                merged.add(metadata, member.id())?;
             }
         }
-        Ok(Answer { additions: merged.for_pod(view.pod())?, authors, ..Answer::default() })
+        Ok(Answer { additions: merged.for_pod(view.pod())?, ..Answer::default() })
     }
 
     /// The filters that may read placed pods. Others read nothing that a bind changes, so they are not asked again: a
@@ -322,12 +313,34 @@ impl Asking<'_> {
     }
 }
 
-// === impl Done ===
+// === impl SeenValues ===
 
-impl Done {
-    /// An outcome that needed no policy.
-    pub(crate) fn of(outcome: BindOutcome) -> Self {
-        Self { outcome, authors: Vec::new(), view: None }
+impl SeenValues {
+    /// The reads of a view of one node.
+    fn of(recording: &Recording, view: &View) -> Self {
+        let log = recording.log();
+        let value = |attribute: &Attribute| (attribute.clone(), attribute.fingerprint(view, NODE));
+        let (reads_records, has_lost_reads) = (log.is_uncacheable(), log.has_lost_reads());
+        Self { values: log.attributes_read().map(value).collect(), reads_records, has_lost_reads }
+    }
+
+    /// Whether any of them may change when a pod is bound.
+    fn has_read_pods(&self) -> bool {
+        self.has_lost_reads || self.values.iter().any(|(attribute, _)| attribute.counts_pods())
+    }
+
+    /// Whether a value is not the same in the later of two views of the node. Reads of a record that both share are not
+    /// made again.
+    fn is_changed(&self, earlier: &View, later: &View) -> bool {
+        let differing = earlier.differing_parts(later);
+        if self.has_lost_reads || (self.reads_records && differing != Parts::NONE) {
+            return true;
+        }
+        let is_shared =
+            |attribute: &Attribute| attribute.scope() == Scope::Row && !attribute.depends_on().intersects(differing);
+        self.values
+            .iter()
+            .any(|(attribute, value)| !is_shared(attribute) && attribute.fingerprint(later, NODE) != *value)
     }
 }
 
@@ -347,7 +360,7 @@ impl Unbound {
     /// or the pod is gone.
     pub fn is_routine(&self) -> bool {
         match self {
-            Self::Refused(_) | Self::Retry(_) | Self::OtherPod { .. } | Self::Elsewhere { .. } => true,
+            Self::Refused(_) | Self::Retry(_) | Self::Stale(_) => true,
             Self::Binder { error, .. } => matches!(error, BindError::NoPod | BindError::Conflict(_)),
             _ => false,
         }
@@ -365,18 +378,22 @@ fn ask_bind(member: &Member, ask: &Ask, nodes: &[u32]) -> Result<Vec<BindAnswer>
     nodes.iter().map(|node| member.policy.bind(ask, *node)).collect()
 }
 
-fn read(caller: &Caller, binder: &dyn Binder, query: &BindQuery<'_>) -> Result<Fresh, Unbound> {
-    let pod = || full_name(query);
-    let read = binder.pod(&query.namespace, &query.name, caller.deadline());
-    let fresh = read.map_err(|error| Unbound::Binder { pod: pod(), error })?;
+/// Reads the pod afresh; none if it is bound to the node of the request.
+fn read(caller: &Caller, binder: &dyn Binder, query: &BindQuery<'_>) -> Result<Option<Arc<Pod>>, Unbound> {
+    let pod = full_name(query);
+    let fresh = match binder.pod(&query.namespace, &query.name, caller.deadline) {
+        Ok(fresh) => fresh,
+        Err(error) => return Err(Unbound::Binder { pod, error }),
+    };
     if fresh.uid() != query.uid {
-        let (found, expected) = (fresh.uid().to_owned(), query.uid.clone().into_owned());
-        return Err(Unbound::OtherPod { pod: pod(), found, expected });
+        let (found, expected) = (fresh.uid(), &query.uid);
+        let text = format!("{pod} has the UID {found}, expected {expected}: it was deleted and made again");
+        return Err(Unbound::Stale(text));
     }
     match fresh.node() {
-        None => Ok(Fresh::Waiting(fresh)),
-        Some(node) if node == query.node => Ok(Fresh::BoundThere),
-        Some(node) => Err(Unbound::Elsewhere { pod: pod(), node: node.to_owned() }),
+        None => Ok(Some(fresh)),
+        Some(node) if node == query.node => Ok(None),
+        Some(node) => Err(Unbound::Stale(format!("{pod} is already bound to node {node}"))),
     }
 }
 
@@ -400,16 +417,12 @@ fn write(
     reservation: Box<dyn Reservation + '_>,
     pod: &Arc<Pod>,
 ) -> Result<BindOutcome, Unbound> {
-    let Err(error) = reservation.bind(pod, caller.deadline()) else { return Ok(BindOutcome::Bound) };
+    let Err(error) = reservation.bind(pod, caller.deadline) else { return Ok(BindOutcome::Bound) };
     // Someone was quicker: perhaps our own predecessor, with this very binding.
-    if matches!(error, BindError::Conflict(_)) && matches!(read(caller, binder, query)?, Fresh::BoundThere) {
+    if matches!(error, BindError::Conflict(_)) && read(caller, binder, query)?.is_none() {
         return Ok(BindOutcome::AlreadyBound);
     }
     Err(Unbound::Binder { pod: full_name(query), error })
-}
-
-fn busy(query: &BindQuery<'_>, node: &str) -> Unbound {
-    Unbound::PodBusy { pod: full_name(query), node: node.into() }
 }
 
 fn full_name(query: &BindQuery<'_>) -> String {

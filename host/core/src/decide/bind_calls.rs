@@ -41,7 +41,6 @@ pub(crate) struct BindCalls {
 struct Table {
     /// From the oldest decision to the newest.
     pods: VecDeque<DecidedPod>,
-    bytes: usize,
     /// The number of decisions so far.
     decisions: u64,
     /// By group: the calls that were waited for in vain since the last one came.
@@ -52,8 +51,6 @@ struct Table {
 #[derive(Debug)]
 struct DecidedPod {
     pod: Arc<Pod>,
-    /// The size of its JSON.
-    bytes: usize,
     group: Box<str>,
     /// The number of its decision.
     number: u64,
@@ -97,8 +94,7 @@ impl BindCalls {
 
     /// The last word about the pod is said: its bind call is expected.
     pub(crate) fn decided(&self, group: &str, pod: &Arc<Pod>) {
-        let bytes = pod.json().map_or(0, bytes::Bytes::len);
-        if pod.uid().is_empty() || bytes > MAX_BYTES {
+        if pod.uid().is_empty() {
             return;
         }
         let mut table = self.table.lock();
@@ -107,7 +103,10 @@ impl BindCalls {
         let misses = table.missed.get(group).is_some_and(|missed| *missed >= MAX_MISSED);
         let call = if misses || self.max_wait.is_zero() { CallState::Missed } else { CallState::Expected };
         let number = table.decisions;
-        table.push(DecidedPod { pod: Arc::clone(pod), bytes, group: group.into(), number, call });
+        table.pods.push_back(DecidedPod { pod: Arc::clone(pod), group: group.into(), number, call });
+        while table.pods.len() > MAX_PODS || table.bytes() > MAX_BYTES {
+            table.pods.pop_front();
+        }
     }
 
     /// Waits until each pod that was decided so far has its place; none if no bind call is expected.
@@ -188,18 +187,13 @@ impl Table {
         count
     }
 
-    fn push(&mut self, pod: DecidedPod) {
-        self.bytes += pod.bytes;
-        self.pods.push_back(pod);
-        while self.pods.len() > MAX_PODS || self.bytes > MAX_BYTES {
-            self.bytes -= self.pods.pop_front().map_or(0, |pod| pod.bytes);
-        }
+    /// The bytes of the JSON of all pods.
+    fn bytes(&self) -> usize {
+        self.pods.iter().filter_map(|own| Some(own.pod.json()?.len())).sum()
     }
 
     fn forget(&mut self, uid: &str) {
-        if let Some(at) = self.pods.iter().rposition(|own| own.pod.uid() == uid) {
-            self.bytes -= self.pods.remove(at).map_or(0, |pod| pod.bytes);
-        }
+        self.pods.retain(|own| own.pod.uid() != uid);
     }
 }
 

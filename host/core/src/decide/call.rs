@@ -22,10 +22,11 @@ use super::DecideError;
 /// Calls policies within the time of one request.
 pub(crate) struct Caller {
     clock: Arc<dyn Clock>,
-    observer: Arc<dyn Observer>,
+    pub(super) observer: Arc<dyn Observer>,
     /// For log lines.
     request: RequestId,
-    deadline: Instant,
+    /// When the request's time is over.
+    pub(super) deadline: Instant,
     request_timeout: Duration,
     class: CallClass,
     /// The way to run work that may block.
@@ -61,10 +62,6 @@ impl Caller {
         Self { class: CallClass::Background, ..self }
     }
 
-    pub(super) fn observer(&self) -> &Arc<dyn Observer> {
-        &self.observer
-    }
-
     pub(super) fn now(&self) -> Instant {
         self.clock.now()
     }
@@ -79,18 +76,8 @@ impl Caller {
         std::mem::take(&mut *self.deferred.lock())
     }
 
-    /// When the request's time is over.
-    pub(crate) fn deadline(&self) -> Instant {
-        self.deadline
-    }
-
-    /// Whether the request's time is over.
-    pub(super) fn is_out_of_time(&self) -> bool {
-        self.clock.now() >= self.deadline
-    }
-
     /// The time that is left of the request.
-    pub(crate) fn time_left(&self) -> Duration {
+    pub(super) fn time_left(&self) -> Duration {
         self.deadline.saturating_duration_since(self.clock.now())
     }
 
@@ -130,17 +117,17 @@ impl Caller {
     ) {
         let now = self.clock.now();
         let elapsed = now.saturating_duration_since(host_began);
+        let call = self.call_of(pod, member, verb);
         match result {
             Ok((asked, rejected, evaluated)) => {
                 // A cached answer says nothing about the guest's health.
                 if evaluated > 0 {
                     member.circuit.succeeded(verb);
                 }
-                self.observer.called(member, verb, Outcome::Answered { asked, rejected, evaluated }, elapsed);
+                self.observer.called(call, Outcome::Answered { asked, rejected, evaluated }, elapsed);
             }
             Err(fault) => {
-                self.observer.called(member, verb, Outcome::Fault(fault), elapsed);
-                self.observer.failed(self.call_of(pod, member, verb), fault);
+                self.observer.called(call, Outcome::Fault(fault), elapsed);
                 if self.counts_for_circuit(member, fault, guest_began) && member.circuit.failed(verb, pod, fault, now) {
                     self.observer.circuit_opened(member, verb);
                 }

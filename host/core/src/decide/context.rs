@@ -33,61 +33,44 @@ pub(crate) struct NodeSet {
 // === impl RequestContext ===
 
 impl RequestContext {
+    /// The pod is not where it is placed already: it must not stand in its own way.
     pub(crate) fn new(
         query: &Query<'_>,
         in_force: Option<&Arc<Cluster>>,
         node_cache: &NodeCache,
         moment: &Moment,
+        own: OwnPlace,
     ) -> Result<Self, DecideError> {
-        let (pod, now) = (Arc::clone(&query.pod), moment.now);
-        let required = |cluster: Option<&Arc<Cluster>>| cluster.cloned().ok_or(DecideError::NoCluster);
-        match query.nodes {
+        let pod = Arc::clone(&query.pod);
+        let of = |cluster: Option<&Arc<Cluster>>| cluster.cloned().ok_or(DecideError::NoCluster);
+        let (cluster, in_force, slots): (_, _, Arc<[u32]>) = match query.nodes {
             Nodes::Names(names) => {
-                let cluster = required(in_force)?;
+                let cluster = of(in_force)?;
                 let slots = names.iter().map(|name| cluster.find(name).unwrap_or(Nodes::UNKNOWN)).collect();
-                Ok(Self::of_slots(pod, Arc::clone(&cluster), Some(cluster), slots, now))
+                (Arc::clone(&cluster), Some(cluster), slots)
             }
-            Nodes::Slots { cluster, slots } => {
-                let cluster = required(cluster)?;
-                Ok(Self::of_slots(pod, Arc::clone(&cluster), Some(cluster), Arc::clone(slots), now))
-            }
+            Nodes::Slots { cluster, slots } => (of(cluster)?, cluster.cloned(), Arc::clone(slots)),
             Nodes::Objects(objects) => {
                 let (nodes, slots) = node_cache.resolve(objects, in_force, &moment.facts)?;
-                Ok(Self::of_slots(pod, nodes, in_force.cloned(), slots.into(), now))
+                (nodes, in_force.cloned(), slots.into())
             }
-        }
-    }
-
-    /// Nodes of the request by their slots; `whole` is the cluster in force.
-    fn of_slots(
-        pod: Arc<Pod>,
-        cluster: Arc<Cluster>,
-        whole: Option<Arc<Cluster>>,
-        slots: Arc<[u32]>,
-        now: u64,
-    ) -> Self {
-        let whole = WholeCluster::of(whole);
-        let node_set = |slots: Arc<[u32]>| NodeSet { pod, cluster, whole, slots, now };
-        if !slots.contains(&Nodes::UNKNOWN) {
-            return Self { node_set: node_set(slots), request_indices: None, unknown: vec![] };
-        }
-        let (known, unknown) = (0..slots.len() as u32).partition(|at| slots[*at as usize] != Nodes::UNKNOWN);
-        let slots = slots.iter().copied().filter(|slot| *slot != Nodes::UNKNOWN).collect();
-        Self { node_set: node_set(slots), request_indices: Some(known), unknown }
-    }
-
-    /// The same without the pod itself, where it is placed already: it must not stand in its own way.
-    pub(crate) fn without_own_pod(mut self, place: OwnPlace) -> Self {
-        let NodeSet { pod, cluster, whole, .. } = &mut self.node_set;
-        let without = match place {
-            OwnPlace::AsThePodSays => cluster.without_placed(pod),
-            OwnPlace::Anywhere => cluster.without(pod),
         };
-        whole.leave_out(pod, place);
-        if let Some(cluster) = without {
-            self.node_set.cluster = Arc::new(cluster);
-        }
-        self
+        let is_known = |slot: &u32| *slot != Nodes::UNKNOWN;
+        let (slots, request_indices, unknown) = if slots.iter().all(is_known) {
+            (slots, None, vec![])
+        } else {
+            let (known, unknown) = (0..slots.len() as u32).partition(|at| is_known(&slots[*at as usize]));
+            (slots.iter().copied().filter(is_known).collect(), Some(known), unknown)
+        };
+        let without = match own {
+            OwnPlace::AsThePodSays => cluster.without_placed(&pod),
+            OwnPlace::Anywhere => cluster.without(&pod),
+        };
+        let cluster = without.map_or(cluster, Arc::new);
+        let mut whole = WholeCluster::of(in_force);
+        whole.leave_out(&pod, own);
+        let node_set = NodeSet { pod, cluster, whole, slots, now: moment.now };
+        Ok(Self { node_set, request_indices, unknown })
     }
 
     /// The cluster in force without the pods whose bind another replica decides; none if there are none.
@@ -125,14 +108,6 @@ impl RequestContext {
             by_request[*at as usize] = value;
         }
         by_request
-    }
-
-    /// The node of the set with this index in the request.
-    pub(crate) fn node_index(&self, request: u32) -> Option<u32> {
-        match &self.request_indices {
-            None => (request < self.node_set.slots.len() as u32).then_some(request),
-            Some(indices) => indices.binary_search(&request).ok().map(|node| node as u32),
-        }
     }
 
     pub(crate) fn unknown(&self) -> &[u32] {

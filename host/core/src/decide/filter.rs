@@ -1,20 +1,17 @@
 //! filter: which nodes may the pod run on? Policies are asked in order, each about the nodes that all earlier ones have
 //! accepted.
 
-use std::hash::BuildHasher;
-
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::HashMap;
 
 use super::{
     Caller, DecideError, RequestContext,
     call::{failed, or_skip},
-    feasible::{FeasibleNodes, PolicyAnswers},
-    lookup::PolicyLookup,
-    unbound::NOT_SEEN,
+    lookup::{FeasibleNodes, PolicyAnswers, PolicyLookup},
+    query::NOT_SEEN,
 };
 use crate::{
     decide::{Group, Member},
-    model::{Fault, Mode, Verb, Verdict, View, one_line},
+    model::{Mode, Verb, Verdict, one_line},
 };
 
 /// One rejected node.
@@ -37,19 +34,16 @@ pub struct FilterOutcome {
     pub reasons: Vec<Box<str>>,
 }
 
-/// The reasons of one reply, each text once.
+/// The reasons of one reply: each text once, with its number.
 #[derive(Debug, Default)]
-pub(super) struct Reasons {
-    texts: Vec<Box<str>>,
-    /// The numbers of the texts, by their hashes.
-    numbers: HashTable<u32>,
-    hasher: DefaultHashBuilder,
-}
+pub(super) struct Reasons(HashMap<Box<str>, u32>);
 
-/// Why a node is rejected: the number of the text, and whether preemption cannot help. The default: it is not.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// Why a node is rejected.
+#[derive(Clone, Copy)]
 pub(super) struct Reason {
+    /// The number of the text.
     number: u32,
+    /// Whether preemption cannot help.
     unresolvable: bool,
 }
 
@@ -58,17 +52,18 @@ pub(crate) fn filter(caller: &Caller, group: &Group, context: &RequestContext) -
     let members = group.answering(Mode::Enforce, Verb::Filter, context.pod());
     let (lookups, mut nodes) = PolicyLookup::<Verdict>::of_all(members, group.combined(Verb::Filter), &all);
     let mut deciding = lookups.len();
-    for PolicyLookup { member, by_class } in lookups {
+    for policy in lookups {
         if nodes.is_empty() {
             break;
         }
-        let verdicts = caller.answers(member, Verb::Filter, &all, &nodes, by_class);
+        let member = policy.member;
+        let verdicts = caller.answers(policy, Verb::Filter, &all, &nodes);
         match or_skip(member, Verb::Filter, verdicts)? {
-            Some(verdicts) => reject(&mut nodes, member, &verdicts, &mut reasons, &all)?,
+            Some(verdicts) => reject(&mut nodes, member, &verdicts, &mut reasons)?,
             None => deciding -= 1,
         }
     }
-    let mut rejected = rejections(&nodes, &all, |node| context.request_index(node));
+    let mut rejected = rejections(&nodes, |node| context.request_index(node));
     // A node that no policy can be asked about is rejected only if a policy decides about this pod.
     if !context.unknown().is_empty() && deciding > 0 {
         let reason = reasons.number(NOT_SEEN.0, NOT_SEEN.1);
@@ -80,38 +75,37 @@ pub(crate) fn filter(caller: &Caller, group: &Group, context: &RequestContext) -
 
 /// Rejects nodes by the verdicts of a policy.
 pub(super) fn reject(
-    nodes: &mut FeasibleNodes<Reason>,
+    nodes: &mut FeasibleNodes<Option<Reason>>,
     member: &Member,
     verdicts: &PolicyAnswers<Verdict>,
     reasons: &mut Reasons,
-    all: &View,
 ) -> Result<(), DecideError> {
     // A policy has few reasons for many nodes: each text is made once.
     let distinct: Vec<&Verdict> = verdicts.answers.iter().collect();
     let mut known: Vec<Option<Reason>> = vec![None; distinct.len()];
-    let verdict = |reason: &mut Reason, number: usize| {
-        *reason = *known[number].get_or_insert_with(|| reasons.of(member, distinct[number]));
-        *reason == Reason::NONE
+    let verdict = |reason: &mut Option<Reason>, number: usize| {
+        let (text, unresolvable) = match distinct[number] {
+            Verdict::Fits => return true,
+            Verdict::Unschedulable(text) => (text, false),
+            Verdict::Unresolvable(text) => (text, true),
+        };
+        let new = || Reason { number: reasons.number(&member.name, text), unresolvable };
+        *reason = Some(*known[number].get_or_insert_with(new));
+        false
     };
-    nodes.apply(verdicts, all, verdict).map_err(|fault: Fault| failed(member, Verb::Filter)(fault))
+    nodes.apply(verdicts, verdict).map_err(failed(member, Verb::Filter))
 }
 
 /// The nodes that have a reason, by `index`.
-pub(super) fn rejections(nodes: &FeasibleNodes<Reason>, all: &View, index: impl Fn(u32) -> u32) -> Vec<Rejection> {
-    if nodes.values().iter().all(|reason| *reason == Reason::NONE) {
+pub(super) fn rejections(nodes: &FeasibleNodes<Option<Reason>>, index: impl Fn(u32) -> u32) -> Vec<Rejection> {
+    if nodes.values().iter().all(Option::is_none) {
         return Vec::new();
     }
-    let by_node = nodes.by_node(all, nodes.values());
-    // Branch-free, as rejections are unpredictable: every node is written, and the next one overwrites it unless it
-    // is rejected.
-    let none = Rejection { node: 0, reason: 0, unresolvable: false };
-    let (mut rejected, mut count) = (vec![none; by_node.len() + 1], 0);
-    for (node, Reason { number, unresolvable }) in (0..).zip(&by_node) {
-        rejected[count] = Rejection { node: index(node), reason: *number, unresolvable: *unresolvable };
-        count += usize::from(*number != Reason::NONE.number);
-    }
-    rejected.truncate(count);
-    rejected
+    let rejection = |(node, reason): (u32, Option<Reason>)| {
+        let Reason { number, unresolvable } = reason?;
+        Some(Rejection { node: index(node), reason: number, unresolvable })
+    };
+    (0..).zip(nodes.by_node(nodes.values())).filter_map(rejection).collect()
 }
 
 // === impl FilterOutcome ===
@@ -123,51 +117,20 @@ impl FilterOutcome {
     }
 }
 
-// === impl Reason ===
-
-impl Reason {
-    const NONE: Self = Self { number: u32::MAX, unresolvable: false };
-}
-
-impl Default for Reason {
-    fn default() -> Self {
-        Self::NONE
-    }
-}
-
 // === impl Reasons ===
 
 impl Reasons {
-    /// The reason of this verdict.
-    fn of(&mut self, member: &Member, verdict: &Verdict) -> Reason {
-        let (text, unresolvable) = match verdict {
-            Verdict::Fits => return Reason::NONE,
-            Verdict::Unschedulable(text) => (text, false),
-            Verdict::Unresolvable(text) => (text, true),
-        };
-        Reason { number: self.number(&member.name, text), unresolvable }
-    }
-
     /// The number of `policy: reason`.
     pub(super) fn number(&mut self, policy: &str, reason: &str) -> u32 {
-        let text = reason_text(policy, reason);
-        let Self { texts, numbers, hasher } = self;
-        let hash = hasher.hash_one(&text);
-        if let Some(number) = numbers.find(hash, |number| texts[*number as usize] == text) {
-            return *number;
-        }
-        let number = texts.len() as u32;
-        texts.push(text);
-        numbers.insert_unique(hash, number, |number| hasher.hash_one(&texts[*number as usize]));
-        number
+        let next = self.0.len() as u32;
+        *self.0.entry(reason_text(policy, reason)).or_insert(next)
     }
 
-    pub(super) fn get(&self, number: u32) -> &str {
-        &self.texts[number as usize]
-    }
-
+    /// The texts by number.
     pub(super) fn into_texts(self) -> Vec<Box<str>> {
-        self.texts
+        let mut texts = vec![Box::default(); self.0.len()];
+        self.0.into_iter().for_each(|(text, number)| texts[number as usize] = text);
+        texts
     }
 }
 

@@ -130,11 +130,8 @@ fn apart(nodes: Vec<Arc<Node>>, seen: Option<&Arc<Cluster>>, facts: &Arc<Facts>)
 impl NodeSnapshot {
     /// Whether its pods are those of this cluster.
     fn shows(&self, seen: Option<&Arc<Cluster>>) -> bool {
-        match (&self.seen, seen) {
-            // A weak pointer keeps the address from being given to another.
-            (Some(own), Some(seen)) => std::ptr::eq(own.as_ptr(), Arc::as_ptr(seen)),
-            (own, seen) => own.is_none() && seen.is_none(),
-        }
+        // A weak pointer keeps the address from being given to another.
+        self.seen.as_ref().map(Weak::as_ptr) == seen.map(Arc::as_ptr)
     }
 
     /// The slots of these nodes, if it has all of them.

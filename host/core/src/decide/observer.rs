@@ -46,8 +46,6 @@ pub struct BindReport<'a> {
     pub query: &'a BindQuery<'a>,
     /// Its outcome.
     pub outcome: Result<&'a BindOutcome, &'a DecideError>,
-    /// The IDs of the policies that gave the pod annotations.
-    pub authors: &'a [Box<str>],
     /// The time since the request came in.
     pub elapsed: Duration,
 }
@@ -55,13 +53,11 @@ pub struct BindReport<'a> {
 /// Hears of every call of a policy, on the request path: it must be quick.
 pub trait Observer: Send + Sync {
     /// A policy was asked.
-    fn called(&self, member: &Member, verb: Verb, outcome: Outcome<'_>, elapsed: Duration);
-    /// A call failed; [`Observer::called`] was called for it too. This is for a log.
-    fn failed(&self, _: CallOf<'_>, _: &Fault) {}
+    fn called(&self, _: CallOf<'_>, _: Outcome<'_>, _elapsed: Duration) {}
     /// A policy in shadow mode would have turned nodes down.
     fn would_reject(&self, _: CallOf<'_>, _: &ShadowRejections<'_>) {}
     /// A fault opened the policy's circuit for this verb.
-    fn circuit_opened(&self, member: &Member, verb: Verb);
+    fn circuit_opened(&self, _: &Member, _: Verb) {}
     /// A group was asked to bind a pod, with this result.
     fn bound(&self, _: &BindReport<'_>) {}
     /// The policies are asked again about a bind: values that they had read changed before the place was reserved.
@@ -89,7 +85,4 @@ pub struct ShadowRejections<'r> {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoObserver;
 
-impl Observer for NoObserver {
-    fn called(&self, _: &Member, _: Verb, _: Outcome<'_>, _: Duration) {}
-    fn circuit_opened(&self, _: &Member, _: Verb) {}
-}
+impl Observer for NoObserver {}

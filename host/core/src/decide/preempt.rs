@@ -3,7 +3,7 @@
 //! kube-scheduler offers candidates that the filters never saw or had refused, so each is first put
 //! to the filters as if its victims were gone. Then the `preempt` policies keep, drop or change it.
 
-use std::{borrow::Cow, cmp::Reverse, sync::Arc};
+use std::{borrow::Cow, cmp::Reverse, collections::BTreeMap, sync::Arc};
 
 use hashbrown::HashMap;
 
@@ -19,9 +19,9 @@ use super::{
     Caller, CandidateQuery, DecideError, Victims,
     call::or_skip,
     context::NodeSet,
-    feasible::{FeasibleNodes, PolicyAnswers},
-    filter::{Reasons, reject, rejections},
-    unbound::NOT_SEEN,
+    filter::{Reasons, reason_text, reject, rejections},
+    lookup::{FeasibleNodes, PolicyAnswers},
+    query::NOT_SEEN,
 };
 
 /// The outcome of a preempt request.
@@ -55,10 +55,8 @@ struct Preempting<'p> {
     candidates: Vec<Candidate>,
     /// The index in the request of each candidate.
     origins: Vec<u32>,
-    /// Whether each candidate is left: neither a filter nor a policy has dropped it.
-    is_left: Vec<bool>,
-    reasons: Reasons,
-    dropped: Vec<(u32, u32)>,
+    /// Why others are dropped, by index in the request.
+    dropped: BTreeMap<u32, Box<str>>,
 }
 
 /// The candidates that are left, and the view that policies in shadow mode are asked about afterwards, if there are
@@ -129,7 +127,7 @@ impl<'p> Preempting<'p> {
         let without = cluster.and_then(|cluster| cluster.without_placed(&pod));
         let cluster = without.as_ref().or(cluster.map(AsRef::as_ref));
         let (mut slots, mut candidates, mut origins) = (vec![], vec![], vec![]);
-        let (mut reasons, mut dropped) = (Reasons::default(), vec![]);
+        let mut dropped = BTreeMap::new();
         for (at, query) in queries.iter().enumerate() {
             if matches!(query.victims, Victims::Uids(_)) && cluster.is_none() {
                 return Err(DecideError::NoCluster);
@@ -141,14 +139,13 @@ impl<'p> Preempting<'p> {
                     candidates.push(Candidate { victims, pdb_violations });
                     origins.push(at as u32);
                 }
-                Err(reason) => dropped.push((at as u32, reasons.number(NOT_SEEN.0, &reason))),
+                Err(reason) => drop(dropped.insert(at as u32, reason_text(NOT_SEEN.0, &reason))),
             }
         }
         let numbers = (0..slots.len() as u32).collect();
         let cluster = Arc::new(Cluster::new(slots).with_facts(Arc::clone(&moment.facts)));
         let node_set = NodeSet { pod, cluster, whole, slots: numbers, now: moment.now };
-        let is_left = vec![true; candidates.len()];
-        Ok(Self { caller, group, node_set, candidates, origins, is_left, reasons, dropped })
+        Ok(Self { caller, group, node_set, candidates, origins, dropped })
     }
 
     /// All candidates as kube-scheduler proposed them.
@@ -158,28 +155,29 @@ impl<'p> Preempting<'p> {
 
     /// The candidates that are left.
     fn left(&self) -> Vec<u32> {
-        (0..self.is_left.len() as u32).filter(|candidate| self.is_left[*candidate as usize]).collect()
+        let origins = (0..).zip(&self.origins).filter(|(_, origin)| !self.dropped.contains_key(*origin));
+        origins.map(|(candidate, _)| candidate).collect()
     }
 
     /// Puts candidates to the filters with their victims gone, and drops those that are refused.
     fn filter(&mut self, candidates: &[u32]) -> Result<(), DecideError> {
-        let all = self.node_set.whole_view();
-        let mut nodes = FeasibleNodes::some(candidates, &all);
+        let (mut nodes, mut reasons) = (FeasibleNodes::one_by_one(candidates.len()), Reasons::default());
         for member in self.group.answering(Mode::Enforce, Verb::Filter, &self.node_set.pod) {
             if nodes.is_empty() {
                 break;
             }
             // Without the victims nothing is as the cluster has it, so answers are not cached.
-            let left: Vec<u32> = nodes.present().map(|(node, _)| node as u32).collect();
+            let left: Vec<u32> = nodes.present().map(|(at, _)| candidates[at]).collect();
             let view = self.node_set.view_without(&left, &self.candidates);
             let ask = |ask: &Ask, nodes: &[u32]| member.policy.filter_without_victims(ask, nodes);
             let verdicts = self.caller.ask(member, Verb::Filter, view, ask);
             if let Some(verdicts) = or_skip(member, Verb::Filter, verdicts)? {
-                reject(&mut nodes, member, &PolicyAnswers::plain(verdicts), &mut self.reasons, &all)?;
+                reject(&mut nodes, member, &PolicyAnswers::plain(verdicts), &mut reasons)?;
             }
         }
-        for rejection in rejections(&nodes, &all, |node| node) {
-            self.drop_candidate(rejection.node, rejection.reason);
+        let texts = reasons.into_texts();
+        for rejection in rejections(&nodes, |at| candidates[at as usize]) {
+            self.drop_candidate(rejection.node, texts[rejection.reason as usize].clone());
         }
         Ok(())
     }
@@ -209,8 +207,7 @@ impl<'p> Preempting<'p> {
             match answer {
                 Preemption::Keep => {}
                 Preemption::Reject(reason) => {
-                    let reason = self.reasons.number(&member.name, &reason);
-                    self.drop_candidate(candidate, reason);
+                    self.drop_candidate(candidate, reason_text(&member.name, &reason));
                 }
                 Preemption::Replace(mut victims) => {
                     victims.sort_unstable();
@@ -225,16 +222,15 @@ impl<'p> Preempting<'p> {
         if replaced.is_empty() { Ok(()) } else { self.filter(&replaced) }
     }
 
-    fn drop_candidate(&mut self, candidate: u32, reason: u32) {
-        self.is_left[candidate as usize] = false;
-        self.dropped.push((self.origins[candidate as usize], reason));
+    fn drop_candidate(&mut self, candidate: u32, reason: Box<str>) {
+        self.dropped.insert(self.origins[candidate as usize], reason);
     }
 
     fn pods_of(&self, candidate: u32) -> &[Arc<Pod>] {
         self.node_set.cluster.slots()[candidate as usize].placed.as_deref().map_or(&[], Placed::pods)
     }
 
-    fn finish(mut self, queries: &[CandidateQuery<'_>]) -> PreemptOutcome {
+    fn finish(self, queries: &[CandidateQuery<'_>]) -> PreemptOutcome {
         let keep = |candidate: &u32| {
             let origin = self.origins[*candidate as usize];
             let pods = self.pods_of(*candidate);
@@ -246,9 +242,7 @@ impl<'p> Preempting<'p> {
             }
         };
         let kept = self.left().iter().map(keep).collect();
-        self.dropped.sort_unstable();
-        let reason = |(candidate, reason): &(u32, u32)| (*candidate, self.reasons.get(*reason).into());
-        PreemptOutcome { kept, dropped: self.dropped.iter().map(reason).collect() }
+        PreemptOutcome { kept, dropped: self.dropped.into_iter().collect() }
     }
 }
 

@@ -11,18 +11,12 @@ use crate::{
 };
 
 /// The score of each node of the request, in its order.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct PrioritizeOutcome {
-    /// By index in the request.
-    pub scores: Vec<u32>,
-}
-
 pub(crate) fn prioritize(
     caller: &Caller,
     group: &Group,
     context: &RequestContext,
     scale: ScoreScale,
-) -> Result<PrioritizeOutcome, DecideError> {
+) -> Result<Vec<u32>, DecideError> {
     let all = context.node_set().whole_view();
     let members = |verb| group.answering(Mode::Enforce, verb, context.pod()).filter(|member| member.config.weight > 0);
     // The value of each node is the weighted sum of its scores.
@@ -30,8 +24,9 @@ pub(crate) fn prioritize(
     let (lookups, mut nodes) = PolicyLookup::<u32>::of_all(members(Verb::Score), combined, &all);
     let mut weights = 0;
     if !nodes.is_empty() {
-        for PolicyLookup { member, by_class } in lookups {
-            let scores = caller.answers(member, Verb::Score, &all, &nodes, by_class);
+        for policy in lookups {
+            let member = policy.member;
+            let scores = caller.answers(policy, Verb::Score, &all, &nodes);
             let Some(scores) = or_skip(member, Verb::Score, scores)? else { continue };
             let weight = u64::from(member.config.weight);
             weights += weight;
@@ -40,7 +35,7 @@ pub(crate) fn prioritize(
                 *total += weighted[number];
                 true
             };
-            nodes.apply(&scores, &all, add).map_err(failed(member, Verb::Score))?;
+            nodes.apply(&scores, add).map_err(failed(member, Verb::Score))?;
         }
         // A score is about one node and cached; a rank is about all, and computed every time.
         for member in members(Verb::Rank) {
@@ -48,16 +43,16 @@ pub(crate) fn prioritize(
             let Some(ranks) = or_skip(member, Verb::Rank, ranks)? else { continue };
             let weight = u64::from(member.config.weight);
             weights += weight;
-            nodes.split(&all);
+            nodes.split();
             nodes.values_mut().iter_mut().zip(ranks).for_each(|(total, rank)| *total += weight * u64::from(rank));
         }
     }
     let means: Vec<u32> = nodes.values().iter().map(|total| scale.mean(*total, weights)).collect();
-    let mut scores = nodes.by_node(&all, &means);
+    let mut scores = nodes.by_node(&means);
     if matches!(scale, ScoreScale::FineWith(_)) {
         scale.break_ties(&mut scores, all.slots(), weights, context.pod(), context.cluster().order());
     }
-    Ok(PrioritizeOutcome { scores: context.by_request(scores) })
+    Ok(context.by_request(scores))
 }
 
 pub(super) fn ask_scores(member: &Member, verb: Verb, ask: &Ask, nodes: &[u32]) -> Result<Vec<u32>, Fault> {

@@ -1,11 +1,16 @@
-//! A request as it reaches core, and why it cannot be decided.
+//! A request as it reaches core, its outcome where that is a bind, and why it cannot be decided.
 
 use std::{borrow::Cow, sync::Arc, time::Instant};
 
 use bytes::Bytes;
 
-use super::unbound::Unbound;
-use crate::model::{Cluster, Fault, Node, ObjectError, Pod, Verb, slots::UNKNOWN};
+use crate::model::{BindError, Cluster, Fault, Node, ObjectError, Pod, Verb, slots::UNKNOWN};
+
+/// The most times that the policies are asked while the values that they read change.
+pub(super) const MAX_ROUNDS: u32 = 8;
+
+/// The reason for a name that the gateway's view of the cluster does not hold; it is tried again later.
+pub(super) const NOT_SEEN: (&str, &str) = ("plimsoll", "node not seen yet");
 
 /// A filter or prioritize request.
 #[derive(Debug, Clone)]
@@ -67,15 +72,6 @@ impl Nodes<'_> {
     /// Stands for the slot of a name that the cluster does not know.
     pub const UNKNOWN: u32 = UNKNOWN;
 
-    /// A node of the request for an error: its name where the request has it, else its index.
-    pub(crate) fn describe(&self, index: u32) -> String {
-        match self {
-            Self::Names(names) => names.get(index as usize).map(ToString::to_string),
-            Self::Slots { .. } | Self::Objects(_) => None,
-        }
-        .unwrap_or_else(|| format!("{index} of the request"))
-    }
-
     /// The number of nodes.
     pub(crate) fn len(&self) -> usize {
         match self {
@@ -127,9 +123,6 @@ pub enum DecideError {
         "the request names nodes, but plimsoll has no view of the cluster: start it with --kubeconfig or --snapshot and wait until it is ready, or set nodeCacheCapable: false"
     )]
     NoCluster,
-    /// The request names nodes, and the first lists of the cluster are not complete.
-    #[error("plimsoll is still listing the cluster: try again")]
-    Listing,
     /// The node that is asked about is not in the cluster.
     #[error("the cluster has no node '{0}'")]
     UnknownNode(String),
@@ -152,4 +145,67 @@ pub enum DecideError {
     /// The pod was not bound.
     #[error(transparent)]
     Unbound(#[from] Unbound),
+}
+
+/// The outcome of a bind request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BindOutcome {
+    /// The pod was bound.
+    Bound,
+    /// The pod was bound there before; nothing was written.
+    AlreadyBound,
+    /// The replica behind this base URL binds.
+    Forward(Arc<str>),
+}
+
+/// Why a pod was not bound.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unbound {
+    /// There is nothing to bind with.
+    #[error(
+        "plimsoll cannot bind without the API server: start it with --kubeconfig or in a cluster, or remove bindVerb"
+    )]
+    NoBinder,
+    /// No replica binds now.
+    #[error("no replica of plimsoll binds now: {0}")]
+    NoLeader(String),
+    /// An earlier bind of the pod may still be carried out, there or elsewhere.
+    #[error("pod {pod} may yet be bound to node {node} by an earlier request, whose outcome is not known: try again")]
+    PodBusy {
+        /// `namespace/name`.
+        pod: String,
+        /// The node of the earlier request.
+        node: String,
+    },
+    /// Each answer of the policies was out of date before the place could be reserved.
+    #[error(
+        "the values that the policies read changed {MAX_ROUNDS} times while they were asked about node {0}: try again"
+    )]
+    Restless(String),
+    /// The policies took all the time.
+    #[error("the request's time was over before the binding was written")]
+    OutOfTime,
+    /// The gateway's view of the cluster does not hold the node, and policies are to be asked about it.
+    #[error("{whose}: {reason}: {0}", whose = NOT_SEEN.0, reason = NOT_SEEN.1)]
+    UnknownNode(String),
+    /// The pod that was scheduled is gone, or on another node already.
+    #[error("pod {0}")]
+    Stale(String),
+    /// A policy's reason why the pod cannot be bound there: `policy: reason`.
+    #[error("{0}")]
+    Refused(Box<str>),
+    /// A policy's reason why the pod is not bound there yet: `policy: reason`.
+    #[error("{0} (not yet; changes of the cluster within the time of the request did not help)")]
+    Retry(Box<str>),
+    /// The annotations and labels that the policies give the pod contradict each other, or it cannot carry them.
+    #[error("{0}")]
+    Metadata(String),
+    /// The API server was not read, or did not write.
+    #[error("pod {pod}: {error}")]
+    Binder {
+        /// `namespace/name`.
+        pod: String,
+        /// The API server's error.
+        error: BindError,
+    },
 }

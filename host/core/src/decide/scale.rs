@@ -34,9 +34,6 @@ impl ScoreScale {
     /// tie-break stays below this part of the least difference that two means can have.
     pub const MAX_EXTENDER_WEIGHT: u32 = 16;
 
-    /// The largest sum of the weights of policies with which there is a tie-break: above it less than two steps are left.
-    pub const MAX_POLICY_WEIGHTS: u64 = Self::tie_break_range(2);
-
     /// The score of a node that has 100 of every policy, without a tie-break.
     pub const fn max(self) -> u32 {
         match self {
@@ -65,7 +62,7 @@ impl ScoreScale {
             return 0;
         }
         let mean = if self == Self::Coarse {
-            divide(total + 5 * weights, 10 * weights)
+            (total + 5 * weights) / (10 * weights)
         } else {
             // 64 bits are too few: each weight has up to 32, and the scale has 30.
             let mean = u128::from(total) * u128::from(self.max()) / u128::from(weights * u64::from(MAX_SCORE));
@@ -91,15 +88,6 @@ impl ScoreScale {
                 scores.iter_mut().zip(slots.iter().map(|slot| order.spread(*slot, pod))).for_each(add);
             }
         }
-    }
-}
-
-/// The quotient, by a division of 32 bits where these are enough: it takes a third of the time, once for each node.
-#[inline]
-fn divide(dividend: u64, divisor: u64) -> u64 {
-    match (u32::try_from(dividend), u32::try_from(divisor)) {
-        (Ok(dividend), Ok(divisor)) => u64::from(dividend / divisor),
-        _ => dividend / divisor,
     }
 }
 
@@ -132,7 +120,7 @@ mod tests {
 
     #[test]
     fn up_to_the_largest_sum_of_weights_a_tie_break_has_two_steps() {
-        let most = ScoreScale::MAX_POLICY_WEIGHTS;
+        let most = ScoreScale::tie_break_range(2);
         assert_eq!([1, most, most + 1].map(ScoreScale::tie_break_range), [625_000, 2, 1]);
     }
 

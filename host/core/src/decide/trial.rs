@@ -12,9 +12,10 @@ use std::{
 
 use bytes::Bytes;
 
+use super::explain::ask_one;
 use crate::model::{
     Ask, CallClass, Candidate, Cluster, FactAccess, Fault, FaultKind, Limits, Node, Pod, Policy, Read, Recording, Verb,
-    View, answer::check,
+    View,
 };
 
 const POD: &str = r#"{"metadata": {"name": "trial", "namespace": "default", "uid": "00000000-0000-4000-8000-000000000001",
@@ -103,7 +104,7 @@ impl TrialCall {
         let limits = Limits::until(Instant::now() + timeout, self.memory);
         let ask = Ask::new(Arc::clone(&self.policy), Arc::new(view), limits);
         let ask = Ask { class: CallClass::Background, ..ask };
-        let fault = put(policy, verb, &ask).err()?;
+        let fault = ask_one(policy, &ask, verb, 0, &recording).err()?;
         let reads = recording.take_lines();
         let settings = Read::HostSettings.to_string();
         // Without room for the call, nobody has asked the policy.
@@ -112,22 +113,6 @@ impl TrialCall {
         let is_blind = reads.iter().all(|line| line.read == settings);
         let is_certain = fault.kind != FaultKind::Busy && (is_blind || is_undeclared);
         Some(TrialFault { verb, fault, is_certain })
-    }
-}
-
-/// Puts a verb to a policy about everything that the view shows.
-///
-/// # Errors
-/// The fault that ended the call, or what is wrong with the answers.
-fn put(policy: &dyn Policy, verb: Verb, ask: &Ask) -> Result<(), Fault> {
-    let nodes: Vec<u32> = (0..ask.view.node_count() as u32).collect();
-    match verb {
-        Verb::Filter => policy.filter(ask, &nodes).and_then(|answers| check(&answers, nodes.len())),
-        Verb::Score => policy.score(ask, &nodes).and_then(|answers| check(&answers, nodes.len())),
-        Verb::Rank => policy.rank(ask).and_then(|answers| check(&answers, nodes.len())),
-        Verb::Preempt => policy.preempt(ask, &nodes).and_then(|answers| check(&answers, nodes.len())),
-        Verb::Bind => nodes.iter().try_for_each(|node| check(&[policy.bind(ask, *node)?], 1)),
-        Verb::Validate => policy.validate(ask).map(drop),
     }
 }
 

@@ -1,12 +1,10 @@
 use std::{
     borrow::Cow,
-    collections::BTreeMap,
     sync::{
         Weak,
         atomic::{AtomicBool, Ordering},
     },
     thread,
-    time::Instant,
 };
 
 use bytes::Bytes;
@@ -14,11 +12,10 @@ use proptest::{collection::vec, prelude::*};
 
 use super::*;
 use crate::{
-    decide::{BindCallWait, BindOutcome, Member, NoObserver, NodeObject, Nodes, Outcome},
+    decide::{BindCallWait, Member, NoObserver, NodeObject, Nodes},
     model::{
-        AbsentFacts, Ask, BindError, BindQuery, Binding, FactAccess, Facts, Fault, IsUnchanged, Leader, Mode, Node,
-        NodeSource, NotReserved, Policy, PolicyConfig, Read, Reservation, Selector, SystemClock, Value, Verbs, Verdict,
-        View,
+        AbsentFacts, Ask, BindError, Binding, FactAccess, FactSource, Fault, IsUnchanged, Node, NodeSource,
+        NotReserved, Policy, PolicyConfig, Read, Reservation, Selector, SystemClock, Value, Verbs, Verdict, View,
     },
 };
 
@@ -269,8 +266,6 @@ fn a_wait_ends_after_its_bound_and_is_told_of() {
     #[derive(Default)]
     struct Told(AtomicBool);
     impl Observer for Told {
-        fn called(&self, _: &Member, _: Verb, _: Outcome<'_>, _: Duration) {}
-        fn circuit_opened(&self, _: &Member, _: Verb) {}
         fn waited_for_bind_calls(&self, group: &str, wait: BindCallWait) {
             assert_eq!((group, wait.missed), ("counting", 1));
             assert!(!self.0.swap(true, Ordering::SeqCst), "only once");
@@ -310,6 +305,51 @@ fn pods_are_kept_only_where_a_filter_in_force_counts_and_the_sender_may_bind() {
         ("placed.count", Mode::Off),
     ] {
         assert!(!keeps(import, mode, true), "{import} {mode:?}");
+    }
+}
+
+fn mk_with_cluster() -> Gateway {
+    let gateway = Gateway::new(Arc::new(SystemClock), Arc::new(NoObserver), LONG);
+    gateway.set_cluster(Arc::new(Cluster::from_objects(vec![], vec![])));
+    gateway
+}
+
+fn mk_facts(value: usize) -> Facts {
+    let source = FactSource::from_texts([("k", value.to_string())]).unwrap();
+    Facts::from_iter([(Arc::from("load"), Arc::new(source))])
+}
+
+#[test]
+fn facts_are_compared_while_a_bind_has_the_lock() {
+    let gateway = mk_with_cluster();
+    gateway.set_facts(&mk_facts(1));
+    let bind = gateway.publishing.lock();
+    // Equal facts return, and other ones are in force before the lock is free.
+    thread::scope(|scope| {
+        scope.spawn(|| gateway.set_facts(&mk_facts(1))).join().unwrap();
+        let other = scope.spawn(|| gateway.set_facts(&mk_facts(2)));
+        let started = Instant::now();
+        while *gateway.facts() != mk_facts(2) {
+            assert!(started.elapsed() < LONG, "the new facts wait for the bind");
+            thread::yield_now();
+        }
+        drop(bind);
+        other.join().unwrap();
+    });
+    assert_eq!(**gateway.cluster().unwrap().facts().unwrap(), mk_facts(2));
+}
+
+#[test]
+fn the_newest_facts_are_shown_however_calls_overlap() {
+    let gateway = mk_with_cluster();
+    for round in 0..50 {
+        thread::scope(|scope| {
+            let gateway = &gateway;
+            for value in 0..4 {
+                scope.spawn(move || gateway.set_facts(&mk_facts(4 * round + value)));
+            }
+        });
+        assert_eq!(gateway.cluster().unwrap().facts(), Some(&gateway.facts()));
     }
 }
 

@@ -13,7 +13,7 @@ use crate::model::{
     Columns, Facts, LabelValues, Names, Namespace, Node, Placed, Pod, Selector, Slot, Slots, Unlisted, UnlistedNode,
     node_order::NodeOrder,
     placed_order,
-    tally::{Changes, Population, Shape, Tallies},
+    tally::{Population, Shape, Tallies},
 };
 
 /// Nodes by slot, and slots by name.
@@ -216,11 +216,6 @@ impl Cluster {
     /// The values of a label of nodes, with how many nodes have each.
     pub(crate) fn label_values(&self, key: &str) -> Arc<LabelValues> {
         self.tallies.label_values(key, &self.slots)
-    }
-
-    /// Whether both snapshots have the same pods on the same nodes, and the same labels of nodes.
-    pub(crate) fn has_pods_of(&self, other: &Self) -> bool {
-        Changes::between(self.population(), other.population()).is_empty()
     }
 
     /// All nodes and pods.

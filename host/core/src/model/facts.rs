@@ -101,11 +101,3 @@ impl FromIterator<(Arc<str>, Arc<FactSource>)> for Facts {
         Self { sources: sources.into_iter().collect() }
     }
 }
-
-#[cfg(test)]
-impl Moment {
-    /// A moment without facts.
-    pub(crate) fn at(now: u64) -> Self {
-        Self { now, facts: Arc::default() }
-    }
-}

@@ -223,14 +223,6 @@ impl View {
         part(is_same_node, NODE).union(part(is_same_node && is_same_pods, PODS))
     }
 
-    /// Whether both are of clusters with the same pods on the same nodes, and the same labels of nodes.
-    pub(crate) fn has_population_of(&self, other: &Self) -> bool {
-        match (self.whole.cluster(), other.whole.cluster()) {
-            (Some(own), Some(others)) => own.has_pods_of(others),
-            (own, others) => own.is_none() && others.is_none(),
-        }
-    }
-
     /// The number of nodes in the view.
     pub fn node_count(&self) -> usize {
         self.slots.len()

@@ -12,7 +12,7 @@ use std::{
 };
 
 use plimsoll_decision_cache::{
-    AnswerCache, Attribute, Columns, Disabled, Evaluated, Evaluation, Fingerprint, HeapSize, MISS, Parts,
+    AnswerCache, Attribute, Columns, Disabled, Evaluated, Evaluation, Fingerprint, HeapSize, Lookup, MISS, Parts,
     RecentCombined, Row, Scope, SharedLog, Source, Witness,
 };
 
@@ -246,17 +246,22 @@ pub fn ask_with_witnesses(
     by: By,
     mut function: impl FnMut(&Reads<'_>) -> String,
 ) -> Result<(Vec<String>, usize, Witnesses), Disabled> {
-    let lookup = cache.lookup(world, rows.iter().copied());
+    let lookup = cache.lookup(world);
     if !lookup.is_cacheable() {
         let all = rows.iter().enumerate();
         let answer = |(at, row): (usize, &Row)| function(&Reads { world, position: at as u32, row: *row, log: None });
         return Ok((all.map(answer).collect(), rows.len(), Vec::new()));
     }
-    let of_row_classes = if by == By::RowClass { of_row_classes(cache, world, rows) } else { None };
-    let (mut evaluation, classes) = match of_row_classes {
-        Some((evaluation, classes)) => (evaluation, Some(classes)),
-        None => (Evaluation::of_rows(lookup, world.clone(), rows.into()), None),
-    };
+    let classes = if by == By::RowClass { class_of_each(&lookup, rows) } else { None };
+    let mut numbers = lookup.numbers(world, rows.iter().copied());
+    // Without classes each row is the only one of its kind.
+    let is_by_class = classes.is_some();
+    let kinds = classes.unwrap_or_else(|| (0..rows.len() as u32).collect());
+    let last: HashMap<u32, u32> = kinds.iter().copied().zip(0..).collect();
+    let mut misses: Vec<u32> = last.into_values().filter(|at| numbers[*at as usize] == MISS).collect();
+    misses.sort_unstable();
+    let representatives = misses.clone();
+    let mut evaluation = Evaluation::new(lookup, world.clone(), rows.into(), misses, is_by_class);
     let log = evaluation.log().clone();
     while let Some(position) = evaluation.next_miss() {
         let row = rows[position as usize];
@@ -264,47 +269,29 @@ pub fn ask_with_witnesses(
     }
     assert!(evaluation.is_complete());
     let evaluated = evaluation.evaluated();
-    let Evaluated { answers, numbers, is_by_class, update } = evaluation.finish();
+    let Evaluated { answers, numbers: by_position, is_of_misses, update } = evaluation.finish();
     update.map(|update| cache.insert(&update)).transpose()?;
-    let numbers = classes.filter(|_| is_by_class).map_or_else(|| numbers.clone(), |classes| classes.numbers(&numbers));
+    if is_of_misses {
+        let found: HashMap<u32, u32> =
+            representatives.iter().map(|at| (kinds[*at as usize], by_position[*at as usize])).collect();
+        for (number, kind) in numbers.iter_mut().zip(&kinds).filter(|(number, _)| **number == MISS) {
+            *number = found[kind];
+        }
+    } else {
+        numbers = by_position;
+    }
     let distinct: Vec<&String> = answers.iter().collect();
     let by_row = numbers.iter().map(|number| distinct[*number as usize].clone()).collect();
     Ok((by_row, evaluated, answers.witnesses(world, rows)))
 }
 
-/// The classes of the rows of a request.
-struct Classes {
-    of_rows: Vec<u32>,
-    known: HashMap<u32, u32>,
-    /// The position of the row that stands for each class.
-    representatives: HashMap<u32, u32>,
-}
-
-impl Classes {
-    /// The number of the answer about each row, from those of the representatives.
-    fn numbers(&self, by_position: &[u32]) -> Vec<u32> {
-        let number = |class: &u32| match self.known[class] {
-            MISS => by_position[self.representatives[class] as usize],
-            known => known,
-        };
-        self.of_rows.iter().map(number).collect()
-    }
-}
-
-fn of_row_classes(cache: &Cache, world: &World, rows: &[Row]) -> Option<(Evaluation<World, String>, Classes)> {
-    let known = cache.lookup_by_row_class(world)?;
+/// The row class of each row, by the combined classes of this function alone.
+fn class_of_each(lookup: &Lookup<Of, String>, rows: &[Row]) -> Option<Vec<u32>> {
     let recent = RecentCombined::default();
     // The first request for a list only notes it.
-    let combined = recent.get(&[&known]).or_else(|| recent.get(&[&known]))?;
+    let combined = recent.get([lookup].into_iter()).or_else(|| recent.get([lookup].into_iter()))?;
     let class = |row: &Row| combined.row_classes(combined.by_row()[*row as usize] as usize)[0];
-    let of_rows: Vec<u32> = rows.iter().map(class).collect();
-    let representatives: HashMap<u32, u32> = of_rows.iter().copied().zip(0..).collect();
-    let numbers = of_rows.iter().map(|class| (*class, known.number_of(*class))).collect();
-    let classes = Classes { of_rows, known: numbers, representatives };
-    let unknown = classes.representatives.iter().filter(|(class, _)| classes.known[*class] == MISS);
-    let mut misses: Vec<u32> = unknown.map(|(_, at)| *at).collect();
-    misses.sort_unstable();
-    Some((Evaluation::of_row_classes(known, world.clone(), rows.into(), misses), classes))
+    Some(rows.iter().map(class).collect())
 }
 
 /// The values of a subject that a call has read so far, for functions that keep them.

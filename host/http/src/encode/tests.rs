@@ -47,12 +47,12 @@ fn names_are_answered_as_names() {
         text(filter(&nodes, &outcome())),
         r#"{"Nodes":null,"NodeNames":["a","d"],"FailedNodes":{"b":"p: \"full\"\n"},"FailedAndUnresolvableNodes":{"c":"p: never"},"Error":""}"#
     );
-    let scores = PrioritizeOutcome { scores: vec![0, 10, 5, 1] };
+    let scores = vec![0, 10, 5, 1];
     assert_eq!(
         text(prioritize(&nodes, &scores)),
         r#"[{"Host":"a","Score":0},{"Host":"b","Score":10},{"Host":"c","Score":5},{"Host":"d","Score":1}]"#
     );
-    let fine = PrioritizeOutcome { scores: vec![0, 10_000, 6_103, 1_000_624_999] };
+    let fine = vec![0, 10_000, 6_103, 1_000_624_999];
     let expected = r#"[{"Host":"a","Score":0},{"Host":"b","Score":10000},{"Host":"c","Score":6103},{"Host":"d","Score":1000624999}]"#;
     assert_eq!(text(prioritize(&nodes, &fine)), expected);
 }
@@ -69,7 +69,7 @@ fn objects_are_answered_byte_for_byte() {
             json[0]
         )
     );
-    let scores = PrioritizeOutcome { scores: vec![1, 2, 3] };
+    let scores = vec![1, 2, 3];
     assert_eq!(
         text(prioritize(&nodes, &scores)),
         r#"[{"Host":"a","Score":1},{"Host":"b","Score":2},{"Host":"c","Score":3}]"#
@@ -104,7 +104,7 @@ fn nothing_is_empty_and_never_null() {
         filtered(&[], &nothing),
         r#"{"Nodes":{"metadata":{},"items":[]},"NodeNames":null,"FailedNodes":{},"FailedAndUnresolvableNodes":{},"Error":""}"#
     );
-    assert_eq!(text(prioritize(&nodes, &PrioritizeOutcome::default())), "[]");
+    assert_eq!(text(prioritize(&nodes, &[])), "[]");
     assert_eq!(text(preempt(&[], &PreemptOutcome::default())), r#"{"NodeNameToMetaVictims":{}}"#);
 }
 

@@ -7,7 +7,7 @@ use plimsoll_contract::{
     rules::{Gate, member, shadow, ssd},
     server::{Server, gateway},
 };
-use plimsoll_core::{Gateway, Member, Observer, Outcome, Roster, SystemClock, Verb};
+use plimsoll_core::{CallOf, Gateway, Member, Observer, Outcome, Roster, SystemClock};
 use plimsoll_http::WireConfig;
 
 use crate::world::{BY_NAME, BY_NAME_FILTERED, cluster, server_with};
@@ -104,10 +104,9 @@ async fn too_much_work_after_replies_is_dropped_and_counted() {
 async fn a_panic_outside_of_any_policy_is_an_error_reply() {
     struct Panics;
     impl Observer for Panics {
-        fn called(&self, _: &Member, _: Verb, _: Outcome<'_>, _: Duration) {
+        fn called(&self, _: CallOf<'_>, _: Outcome<'_>, _: Duration) {
             panic!("the observer fails");
         }
-        fn circuit_opened(&self, _: &Member, _: Verb) {}
     }
     let gateway = Gateway::new(Arc::new(SystemClock), Arc::new(Panics), Duration::from_secs(4));
     gateway.set_roster(Arc::new(Roster::of_root(vec![member("ssd", ssd())])));

@@ -128,7 +128,7 @@ fn it_is_not_ready_before_the_api_server_answers() {
     assert!(reply.body.contains("nodes are not listed yet"), "{reply:?}");
     let asked = json!({"Pod": pod("web", "p", "1", &Value::Null), "NodeNames": ["shared-a"]});
     let early = gateway.ask("/filter", &asked).unwrap();
-    assert!(early["Error"].as_str().unwrap().contains("still listing the cluster"), "{early}");
+    assert!(early["Error"].as_str().unwrap().contains("wait until it is ready"), "{early}");
 
     cluster.start_api_server().unwrap();
     wait_until("plimsoll to be ready", || gateway.get("/readyz").ok().filter(|reply| reply.status == 200)).unwrap();

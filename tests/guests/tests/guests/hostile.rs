@@ -78,9 +78,7 @@ fn decide(gateway: &Gateway, verb: Verb) -> Result<String, DecideError> {
             let rejected = outcome.rejected.iter().map(|rejection| (rejection.node, outcome.reason(*rejection)));
             Ok(format!("rejected {:?}", rejected.collect::<Vec<_>>()))
         }
-        Verb::Score | Verb::Rank => {
-            Ok(format!("scored {:?}", gateway.prioritize(ScoreScale::Coarse, "", &query)?.0.scores))
-        }
+        Verb::Score | Verb::Rank => Ok(format!("scored {:?}", gateway.prioritize(ScoreScale::Coarse, "", &query)?.0)),
         Verb::Preempt => {
             let victims = |n: u32| Victims::Uids(vec![format!("u{n}").into()]);
             let candidate =

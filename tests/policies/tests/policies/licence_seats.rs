@@ -10,8 +10,8 @@ use std::{
 };
 
 use plimsoll_core::{
-    Cluster, FaultKind, Gateway, Member, Node, Nodes, Observer, Outcome, Pod, PolicyConfig, Query, Roster, SystemClock,
-    Verb, Verdict, View,
+    CallOf, Cluster, FaultKind, Gateway, Member, Node, Nodes, Observer, Outcome, Pod, PolicyConfig, Query, Roster,
+    SystemClock, Verb, Verdict, View,
 };
 use plimsoll_harness::workspace;
 use plimsoll_policies::{ask, load};
@@ -23,7 +23,7 @@ const SETTINGS: &str = r#"{"label":"licence","pool":"pool","seats":{"matlab":3}}
 struct Evaluations(AtomicUsize);
 
 impl Observer for Evaluations {
-    fn called(&self, _: &Member, _: Verb, outcome: Outcome<'_>, _: Duration) {
+    fn called(&self, _: CallOf<'_>, outcome: Outcome<'_>, _: Duration) {
         if let Outcome::Answered { evaluated, .. } = outcome {
             self.0.fetch_add(evaluated, Ordering::Relaxed);
         }

@@ -117,7 +117,7 @@ fn compare(gateway: &Gateway, pod: &Arc<Pod>, names: &[Cow<'_, str>]) {
                     assert_eq!(told, asked.as_ref().map(|(reason, hard)| (reason.as_str(), *hard)), "{name} {at}");
                 }
                 (_, SurveyAnswer::Score(score)) => {
-                    assert_eq!(scored.scores[at], (score + 5) / 10, "{} {at}", column.member.name);
+                    assert_eq!(scored[at], (score + 5) / 10, "{} {at}", column.member.name);
                 }
                 other => panic!("{other:?}"),
             }

@@ -23,7 +23,7 @@ use crate::{
     decide::{BindOutcome, DecideError, Member, Unbound},
     model::{
         Annotation, BindError, BindMetadata, BindQuery, Clock, FaultKind, Label, Leader, MAX_ANNOTATION_BYTES, Mode,
-        NotBound, OnError, PlacedRead, Read, Value, Verb, View,
+        NotBound, OnError, PlacedRead, Read, Value, View,
     },
 };
 
@@ -143,20 +143,6 @@ fn a_fault_fails_the_bind_unless_the_policy_may_be_left_out() {
     let desk = Desk::new(vec![failing(Some(OnError::Ignore)), mk_writing("b", "e.com/b", "1")], vec![mk_waiting("p")]);
     assert_eq!(desk.bind("p", "n1"), Ok(BindOutcome::Bound));
     assert_eq!(desk.api.annotation("p", "e.com/b").as_deref(), Some("1"));
-}
-
-#[test]
-fn five_faults_open_the_circuit_of_a_bind() {
-    let desk =
-        Desk::new(vec![mk_member("a", mk_failing(FaultKind::Trap), |_| {})], vec![mk_waiting("p"), mk_waiting("q")]);
-    for pod in ["p", "p", "p", "p", "q"] {
-        desk.bind(pod, "n1").unwrap_err();
-    }
-    assert_eq!(desk.fixture.opened(), ["a"]);
-    let error = desk.bind("p", "n1").unwrap_err();
-    assert!(
-        matches!(error, DecideError::Policy { verb: Verb::Bind, fault, .. } if fault.kind == FaultKind::CircuitOpen)
-    );
 }
 
 #[test]

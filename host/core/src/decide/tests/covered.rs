@@ -1,19 +1,15 @@
 //! Answers that do not cover every feasible node: plimsoll is at fault, and the decision fails.
 
-use std::sync::Arc;
-
 use plimsoll_decision_cache::MISS;
 
-use super::fixture::*;
 use crate::{
     cache::Answers,
-    decide::feasible::{FeasibleNodes, PolicyAnswers},
-    model::{Fault, FaultKind, Pod, Verdict, View},
+    decide::lookup::{FeasibleNodes, PolicyAnswers},
+    model::{Fault, FaultKind, Verdict},
 };
 
 fn apply(answers: &PolicyAnswers<Verdict>) -> Result<(), Fault> {
-    let view = View::new(Arc::new(Pod::default()), mk_three(), Arc::from([0, 1, 2]), 0);
-    FeasibleNodes::<()>::all(None, &view).apply(answers, &view, |(), _| true)
+    FeasibleNodes::<()>::one_by_one(3).apply(answers, |(), _| true)
 }
 
 #[test]
@@ -21,7 +17,7 @@ fn a_node_without_an_answer_fails_the_decision() {
     let numbered = |numbers: &[u32]| PolicyAnswers {
         answers: Answers::plain(vec![Verdict::Fits; 3]),
         numbers: numbers.to_vec(),
-        is_by_class: false,
+        is_by_group: false,
     };
     for (numbers, expected) in [
         (&[0, 1, MISS][..], Some(FaultKind::Host)),

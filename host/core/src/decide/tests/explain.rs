@@ -1,10 +1,7 @@
 //! The explanation of a decision about one node.
 
 use super::fixture::*;
-use crate::{
-    decide::Nodes,
-    model::{PodRead, Read, Verdict},
-};
+use crate::model::{PodRead, Read, Verdict};
 
 /// Each policy reads about 0.3 MB.
 #[test]
@@ -21,8 +18,7 @@ fn the_reads_of_an_explanation_are_bounded_together_and_those_left_out_are_count
     };
     let members = (0..24).map(|n| mk_member(&format!("p{n:02}"), policy(), |_| {})).collect();
     let fixture = Fixture::new(members, Some(mk_cluster(&[mk_node("n1", &[])], &[])));
-    let names = cows(&["n1"]);
-    let answers = fixture.gateway.explain("", &fixture.query(Nodes::Names(&names)), 0).unwrap().answers;
+    let answers = fixture.gateway.explain("", &mk_pod(), "n1").unwrap().answers;
     assert_eq!(answers.len(), 24);
     let text: usize = answers.iter().flat_map(|one| &one.reads).map(|line| line.read.len()).sum();
     assert!((1 << 20..4 << 20).contains(&text), "{text}");

@@ -322,19 +322,19 @@ fn line(CallOf { request, pod, member, verb }: CallOf<'_>) -> String {
 }
 
 impl Observer for RecordingObserver {
-    fn called(&self, member: &Member, verb: Verb, outcome: Outcome<'_>, elapsed: Duration) {
+    fn called(&self, call: CallOf<'_>, outcome: Outcome<'_>, elapsed: Duration) {
         let outcome = match outcome {
             Outcome::Answered { asked, rejected, evaluated } => {
                 self.evaluated.lock().unwrap().push(evaluated);
                 Ok((asked, rejected))
             }
-            Outcome::Fault(fault) => Err(fault.kind),
+            Outcome::Fault(fault) => {
+                self.logged.lock().unwrap().push(format!("{} {}", line(call), fault.kind));
+                Err(fault.kind)
+            }
         };
-        self.calls.lock().unwrap().push(Call { policy: member.id().to_owned(), verb, outcome, elapsed });
-    }
-
-    fn failed(&self, call: CallOf<'_>, fault: &Fault) {
-        self.logged.lock().unwrap().push(format!("{} {}", line(call), fault.kind));
+        let (policy, verb) = (call.member.id().to_owned(), call.verb);
+        self.calls.lock().unwrap().push(Call { policy, verb, outcome, elapsed });
     }
 
     fn would_reject(&self, call: CallOf<'_>, rejections: &ShadowRejections<'_>) {
@@ -412,20 +412,11 @@ impl Fixture {
         self.prioritize_on(ScoreScale::Coarse, names)
     }
 
-    /// As [`Fixture::prioritize`], about a pod with this UID.
-    pub(super) fn prioritize_about(&self, uid: &str, names: &[&str]) -> Result<Vec<u32>, DecideError> {
-        let nodes = cows(names);
-        let query = Query { pod: mk_pod_of(uid), ..self.query(Nodes::Names(&nodes)) };
-        let (outcome, after) = self.gateway.prioritize(ScoreScale::Coarse, "", &query)?;
-        after.run();
-        Ok(outcome.scores)
-    }
-
     pub(super) fn prioritize_on(&self, scale: ScoreScale, names: &[&str]) -> Result<Vec<u32>, DecideError> {
         let names = cows(names);
         let (outcome, after) = self.gateway.prioritize(scale, "", &self.query(Nodes::Names(&names)))?;
         after.run();
-        Ok(outcome.scores)
+        Ok(outcome)
     }
 
     pub(super) fn preempt(&self, candidates: &[CandidateQuery<'_>]) -> Result<PreemptOutcome, DecideError> {

@@ -9,15 +9,11 @@ use proptest::{collection::vec, prelude::*};
 use self::world::{NODES, Spec, World, any_roster, any_world};
 use super::fixture::*;
 use crate::{
-    decide::{
-        DecideError, FilterOutcome, NodeObject, Nodes, PreemptOutcome, PrioritizeOutcome, Rejection, ScoreScale,
-        TieBreak,
-    },
+    decide::{DecideError, FilterOutcome, NodeObject, Nodes, PreemptOutcome, Rejection, ScoreScale, TieBreak},
     model::{Mode, Verb, Verdict, View},
 };
 
-type Decided =
-    (Result<FilterOutcome, DecideError>, Result<PrioritizeOutcome, DecideError>, Result<PreemptOutcome, DecideError>);
+type Decided = (Result<FilterOutcome, DecideError>, Result<Vec<u32>, DecideError>, Result<PreemptOutcome, DecideError>);
 
 fn filter(world: &World, roster: &[Spec]) -> Result<FilterOutcome, DecideError> {
     world.fixture(roster).filter_outcome(&as_strs(&world.names()))
@@ -33,7 +29,7 @@ fn preempt(world: &World, roster: &[Spec]) -> Result<PreemptOutcome, DecideError
 
 /// All three answers, each by a gateway that has not been asked before.
 fn decide(world: &World, roster: &[Spec]) -> Decided {
-    let scores = prioritize(world, roster).map(|scores| PrioritizeOutcome { scores });
+    let scores = prioritize(world, roster);
     (filter(world, roster), scores, preempt(world, roster))
 }
 

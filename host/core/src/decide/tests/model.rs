@@ -14,8 +14,8 @@ use self::{
 };
 use super::fixture::*;
 use crate::{
-    decide::{CacheLimit, Member, NodeObject, Nodes, Query, Roster, ScoreScale, TieBreak},
-    gateway::Gateway,
+    decide::{Member, NodeObject, Nodes, Query, Roster, ScoreScale, TieBreak},
+    gateway::{DEFAULT_CACHE_BYTES, Gateway},
     model::{Cluster, Pod, PolicyConfig, Verdict, View},
 };
 
@@ -39,7 +39,7 @@ type Expected<T> = Result<Vec<T>, ()>;
 // === impl Model ===
 
 impl Model {
-    fn new(rng: &mut Random, limit: CacheLimit) -> Self {
+    fn new(rng: &mut Random, limit: usize) -> Self {
         let world = World::any(rng);
         let mut fixture = Fixture::new(vec![], None);
         let (clock, observer) = (Arc::clone(&fixture.clock), Arc::clone(&fixture.observer));
@@ -116,7 +116,7 @@ impl Model {
             let scale = rng.pick(&[ScoreScale::Coarse, ScoreScale::Fine, ScoreScale::FineWith(TieBreak::Spread)]);
             let outcome = self.fixture.gateway.prioritize(scale, "", &query).map(|(outcome, after)| {
                 after.run();
-                outcome.scores
+                outcome
             });
             assert_eq!(outcome.map_err(drop), Ok(self.expected_scores(scale, &pod, &slots)), "{:?}", self.policies);
         }
@@ -195,7 +195,7 @@ proptest! {
     #[test]
     fn a_remembered_answer_is_the_answer(seed: u64, limit in prop_oneof![Just(1usize << 30), 0usize..20_000],
                                          steps in vec(any::<u64>(), 0..60)) {
-        let mut model = Model::new(&mut Random::new(seed), CacheLimit { bytes: limit });
+        let mut model = Model::new(&mut Random::new(seed), limit);
         for step in steps {
             model.step(&mut Random::new(step));
         }
@@ -205,11 +205,11 @@ proptest! {
 #[test]
 fn a_remembered_answer_is_the_answer_for_long() {
     let mut rng = Random::new(seed());
-    let mut model = Model::new(&mut rng, CacheLimit::default());
+    let mut model = Model::new(&mut rng, DEFAULT_CACHE_BYTES);
     for at in 0..steps() {
         if at % 500 == 0 {
             let limit = rng.pick(&[1 << 30, 8_000]);
-            model = Model::new(&mut rng, CacheLimit { bytes: limit });
+            model = Model::new(&mut rng, limit);
         }
         model.step(&mut rng);
     }
@@ -220,7 +220,7 @@ fn requests_at_the_same_time_get_their_own_answers() {
     let mut rng = Random::new(seed());
     for _ in 0..steps() / 2_000 {
         let limit = rng.pick(&[1 << 30, 8_000]);
-        let mut model = Model::new(&mut rng, CacheLimit { bytes: limit });
+        let mut model = Model::new(&mut rng, limit);
         // Faults of one thread would open the circuit of another.
         model.load_without_faults(&mut rng);
         for _ in 0..5 {

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use super::fixture::*;
 use crate::{
     decide::{DecideError, NodeObject, Nodes},
-    model::{NodeRead, Read, Value, Verdict, View, facts::Moment},
+    model::{NodeRead, Read, Value, Verdict, View},
 };
 
 /// Refuses nodes by label, and reports the pods that it sees placed there.
@@ -51,15 +51,6 @@ fn names_without_a_cluster_are_an_error_that_says_what_to_do() {
 }
 
 #[test]
-fn a_view_that_is_on_its_way_is_said_to_be() {
-    let fixture = Fixture::new(vec![mk_member("p", mk_refusing(&[], "no"), |_| {})], None);
-    fixture.gateway.expect_cluster();
-    assert_eq!(fixture.filter(&["n1"]), Err(DecideError::Listing));
-    assert_eq!(fixture.preempt(&[mk_candidate("n1", &["u"])]), Err(DecideError::Listing));
-    assert_eq!(DecideError::Listing.to_string(), "plimsoll is still listing the cluster: try again");
-}
-
-#[test]
 fn objects_need_no_cluster() {
     let fixture = Fixture::new(vec![mk_member("p", mk_reporting(), |_| {})], None);
     let refused = ask(&fixture, &nodes().map(|node| object(&node))).unwrap();
@@ -82,28 +73,6 @@ fn the_object_of_the_request_counts_not_that_of_the_cluster() {
     let cluster = mk_cluster(&[mk_node("n1", &[("pool", "b")])], &[]);
     let fixture = Fixture::new(vec![mk_member("p", mk_reporting(), |_| {})], Some(cluster));
     assert_eq!(ask(&fixture, &[object(&mk_node("n1", &[("pool", "a")]))]), Ok(Refused::new()));
-}
-
-#[test]
-fn an_object_that_is_no_node_is_named_by_its_place() {
-    let fixture = Fixture::new(vec![], None);
-    let error = ask(&fixture, &[object(&nodes()[0]), object(&serde_json::json!({"metadata": {}}))]).unwrap_err();
-    assert_eq!(error.to_string(), "Node 1 of the request has no metadata.name");
-}
-
-#[test]
-fn a_node_of_an_earlier_request_is_not_read_again() {
-    let fixture = Fixture::new(vec![], None);
-    let objects = nodes().map(|node| object(&node));
-    ask(&fixture, &objects).unwrap();
-    let node = |at: usize| {
-        let query = fixture.query(Nodes::Objects(&objects));
-        let scene =
-            crate::decide::RequestContext::new(&query, None, fixture.gateway.node_cache(), &Moment::at(0)).unwrap();
-        Arc::clone(&scene.node_set().cluster.slots()[at].node)
-    };
-    assert!(Arc::ptr_eq(&node(0), &node(0)));
-    assert!(Arc::ptr_eq(&node(1), &node(1)));
 }
 
 #[test]

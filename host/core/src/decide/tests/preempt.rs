@@ -24,7 +24,7 @@ fn mk_world() -> Arc<Cluster> {
 /// A filter request brings the whole node.
 fn learn(fixture: &Fixture, node: &serde_json::Value) {
     let nodes = [NodeObject::Json(bytes(node))];
-    fixture.gateway.node_cache().resolve(&nodes, None, &Arc::default()).unwrap();
+    fixture.gateway.node_cache.resolve(&nodes, None, &Arc::default()).unwrap();
 }
 
 fn number(view: &View, read: Read<'_>) -> i64 {

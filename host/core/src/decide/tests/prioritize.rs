@@ -74,12 +74,6 @@ fn a_name_that_the_cluster_does_not_know_scores_zero_in_its_place() {
     assert_eq!(fixture.prioritize(&["n1", "unheard-of", "n2"]), Ok(vec![10, 0, 4]));
 }
 
-#[test]
-fn the_largest_weights_do_not_overflow() {
-    let members = ["a", "b", "c"].map(|name| mk_member(name, by_place(&[100]), |config| config.weight = u32::MAX));
-    assert_eq!(Fixture::of(members).prioritize(&["n1"]), Ok(vec![10]));
-}
-
 const BY_NAME: ScoreScale = ScoreScale::FineWith(TieBreak::Name);
 const SPREAD: ScoreScale = ScoreScale::FineWith(TieBreak::Spread);
 

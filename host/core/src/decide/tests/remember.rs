@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 use super::fixture::*;
 use crate::{
     cache::Disabled,
-    decide::{CacheLimit, Member, Nodes, Query},
+    decide::{Member, Nodes, Query},
     gateway::Gateway,
     model::{Cluster, Fault, FaultKind, NodeRead, PlacedRead, Pod, PodRead, Read, Value, Verdict, View},
 };
@@ -88,67 +88,6 @@ fn another_version_of_a_policy_remembers_nothing() {
 }
 
 #[test]
-fn a_policy_that_reads_ever_other_things_of_nodes_keeps_its_cache() {
-    let fickle = FakePolicy::default().filter_each(|view, node| {
-        let name = text(view, Read::Node(node, NodeRead::Name));
-        for at in 0..10 {
-            text(view, Read::Node(node, NodeRead::Label(&format!("{name}-{at}"))));
-        }
-        Verdict::Fits
-    });
-    let names: Vec<String> = (0..60).map(|at| format!("n{at}")).collect();
-    let nodes: Vec<Json> = names.iter().map(|name| mk_node(name, &[])).collect();
-    let fixture = Fixture::new(vec![mk_member("fickle", fickle.function(), |_| {})], Some(mk_cluster(&nodes, &[])));
-    let ask = |names: &[String]| {
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let names = cows(&names);
-        let query = Query { pod: mk_labelled("p", "a"), ..fixture.query(Nodes::Names(&names)) };
-        let (_, after) = fixture.gateway.filter("", &query).unwrap();
-        after.run();
-        fixture.evaluated()
-    };
-    // Ten reads and the name for each node: 660 attributes in the end.
-    assert_eq!((ask(&names[..12]), ask(&names[12..40])), (vec![12], vec![28]));
-    assert_eq!((ask(&names[..40]), ask(&names)), (vec![0], vec![20]));
-    assert_eq!(ask(&names), [0]);
-    let member = fixture.gateway.roster().members().next().cloned().unwrap();
-    assert_eq!(member.cache.disabled(crate::model::Verb::Filter), None);
-}
-
-/// Turns nodes of another pool down than the one that the annotation of the pod's team names.
-fn mk_pool_of_team() -> Arc<Member> {
-    let filter = FakePolicy::default().filter_each(|view, node| {
-        let team = text(view, Read::Pod(PodRead::Label("team")));
-        let pool = text(view, Read::Pod(PodRead::Annotation(&format!("pool-of-{team}"))));
-        let zone = text(view, Read::Node(node, NodeRead::Label("zone")));
-        if pool == zone { Verdict::Fits } else { unschedulable("another pool") }
-    });
-    mk_member("pool", filter.function(), |_| {})
-}
-
-fn mk_team(team: usize, pool: &str, others: &str) -> Arc<Pod> {
-    let annotations = json!({format!("pool-of-{team}"): pool, "pool-of-none": others, "pool-of-0": others});
-    let pod = json!({"metadata": {"name": "p", "labels": {"team": team.to_string()}, "annotations": annotations}});
-    Arc::new(Pod::from_json(bytes(&pod)).unwrap())
-}
-
-#[test]
-fn an_annotation_named_by_a_label_is_cached_for_any_number_of_teams() {
-    let member = mk_pool_of_team();
-    let fixture = Fixture::new(vec![Arc::clone(&member)], Some(mk_zones(["a", "b", "a", "b"], &[])));
-    for team in 1..=300 {
-        assert_eq!(filter(&fixture, mk_team(team, "a", "x")), (vec![1, 3], vec![2]), "team {team} is new");
-    }
-    for team in 1..=300 {
-        assert_eq!(filter(&fixture, mk_team(team, "a", "x")), (vec![1, 3], vec![0]), "team {team} is cached");
-    }
-    assert_eq!(filter(&fixture, mk_team(7, "a", "y")).1, [0], "no annotation of another team matters");
-    assert_eq!(filter(&fixture, mk_team(7, "b", "x")), (vec![0, 2], vec![2]), "its own does");
-    assert_eq!(filter(&fixture, mk_team(8, "a", "x")).1, [0], "other teams keep their answers");
-    assert_eq!(member.cache.disabled(crate::model::Verb::Filter), None);
-}
-
-#[test]
 fn a_policy_that_reads_all_nodes_is_asked_each_time() {
     let most = FakePolicy::default().filter_each(|view, node| {
         let zone = |node| text(view, Read::Node(node, NodeRead::Label("zone")));
@@ -204,21 +143,6 @@ fn nodes_whose_pods_are_alike_in_what_is_read_are_one_combination() {
 }
 
 #[test]
-fn more_kinds_of_nodes_than_are_kept_change_no_answer() {
-    let fixture = Fixture::new(vec![mk_same_zone()], Some(mk_zones(["a", "b", "a", "b"], &[])));
-    for round in 0..400 {
-        let zone = |node| format!("zone-{}", round * 4 + node);
-        let zones = [zone(0), zone(1), zone(2), "a".to_owned()];
-        let zones = zones.each_ref().map(String::as_str);
-        fixture.gateway.set_cluster(mk_zones(zones, &[]));
-        assert_eq!(filter(&fixture, mk_labelled("p", "a")).0, [0, 1, 2], "round {round}");
-        // Where the answers begin again with those of the last call, the fourth node is asked about once more.
-        assert_eq!(filter(&fixture, mk_labelled("p", "a")).0, [0, 1, 2], "round {round}");
-        assert_eq!(filter(&fixture, mk_labelled("p", "a")), (vec![0, 1, 2], vec![0]), "round {round}");
-    }
-}
-
-#[test]
 fn of_two_pictures_that_follow_one_each_has_its_own_answers() {
     let fixture = Fixture::new(vec![mk_same_zone()], Some(mk_zones(["a", "b", "a", "b"], &[])));
     filter(&fixture, mk_labelled("p", "a"));
@@ -271,20 +195,6 @@ fn what_failed_is_not_remembered_and_what_was_answered_before_is() {
 }
 
 #[test]
-fn combined_classes_count_as_cached_and_go_where_too_much_is() {
-    let fixture = Fixture::new(vec![mk_same_zone()], Some(mk_zones(["a", "a", "b", "b"], &[])));
-    for _ in 0..4 {
-        filter(&fixture, mk_labelled("p", "a"));
-    }
-    let roster = fixture.gateway.roster();
-    let of_members = || roster.members().map(|member| member.cache.bytes()).sum::<usize>();
-    assert!(roster.cached_bytes() > of_members());
-    CacheLimit { bytes: 0 }.keep_within(&roster);
-    assert_eq!(roster.cached_bytes(), of_members());
-    assert_eq!(filter(&fixture, mk_labelled("p", "a")).0, [2, 3]);
-}
-
-#[test]
 fn a_policy_that_reads_too_much_of_pods_is_asked_each_time() {
     let greedy = FakePolicy::default().filter_each(|view, _| {
         (0..300).for_each(|at| drop(view.read(Read::Pod(PodRead::Label(&format!("l{at}"))))));
@@ -304,19 +214,20 @@ fn what_is_remembered_stays_within_its_bound() {
         unschedulable(&name.repeat(50))
     });
     let member = mk_member("named", named.function(), |_| {});
-    let limit = CacheLimit { bytes: 40_000 };
+    let limit = 40_000;
     let mut fixture = Fixture::new(vec![], None);
     let gateway = Gateway::new(Arc::clone(&fixture.clock) as _, Arc::clone(&fixture.observer) as _, REQUEST_TIMEOUT);
     fixture.gateway = Arc::new(gateway.with_cache_limit(limit));
     fixture.gateway.set_cluster(mk_zones(["a"; 4], &[]));
     fixture.gateway.set_roster(Arc::new(crate::decide::Roster::of_root(vec![Arc::clone(&member)])));
+    let mut cached = 0;
     for pod in 0..200 {
-        assert_eq!(filter(&fixture, mk_labelled(&format!("p{pod}"), "a")), (vec![0, 1, 2, 3], vec![4]));
-        assert!(member.cache.bytes() <= limit.bytes, "{}", member.cache.bytes());
+        let ask = || filter(&fixture, mk_labelled(&format!("p{pod}"), "a"));
+        assert_eq!(ask(), (vec![0, 1, 2, 3], vec![4]));
+        cached += usize::from(ask() == (vec![0, 1, 2, 3], vec![0]));
+        assert!(member.cache.bytes() <= limit, "{}", member.cache.bytes());
     }
-    assert!(member.cache.bytes() > 0);
-    assert_eq!(filter(&fixture, mk_labelled("p199", "a")).1, [0], "the newest is kept");
-    assert_eq!(filter(&fixture, mk_labelled("p0", "a")).1, [4], "the oldest is not");
+    assert!(cached > 100, "it begins anew after some pods: {cached}");
 }
 
 #[test]
@@ -326,7 +237,7 @@ fn keys_that_a_policy_reads_count_with_their_columns() {
         text(view, Read::Node(node, NodeRead::Label(&key)));
         Verdict::Fits
     });
-    let limit = CacheLimit { bytes: 1 << 20 };
+    let limit = 1 << 20;
     let cluster = mk_zones(["a"; 4], &[]);
     let mut fixture = Fixture::new(vec![], None);
     let gateway = Gateway::new(Arc::clone(&fixture.clock) as _, Arc::clone(&fixture.observer) as _, REQUEST_TIMEOUT);
@@ -341,7 +252,7 @@ fn keys_that_a_policy_reads_count_with_their_columns() {
         most = most.max(cluster.columns().bytes());
     }
     // 40 keys of 100 kB each do not fit into a quarter of a MiB.
-    assert!((100_000..=limit.columns()).contains(&most), "{most}");
+    assert!((100_000..=limit / 4).contains(&most), "{most}");
 }
 
 #[test]

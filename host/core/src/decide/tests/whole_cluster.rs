@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 
 use super::fixture::*;
 use crate::{
-    decide::{NodeObject, Nodes, Query},
+    decide::{NodeObject, Nodes},
     model::{Cluster, NodeRead, Pod, Read, Selector, Shown, SurveyAnswer, Value, Verb, Verdict, View},
 };
 
@@ -178,9 +178,7 @@ fn whole_nodes_are_counted_with_the_cluster_that_is_watched_and_never_by_themsel
 #[test]
 fn an_explanation_shows_the_read_with_its_value_and_that_the_answer_is_cached() {
     let fixture = Fixture::new(vec![mk_member("limit", mk_limit(2).function(), |_| {})], Some(mk_world(5)));
-    let names = cows(&["n1"]);
-    let query = Query { pod: mk_pod(), ..fixture.query(Nodes::Names(&names)) };
-    let explanation = fixture.gateway.explain("", &query, 0).unwrap();
+    let explanation = fixture.gateway.explain("", &mk_pod(), "n1").unwrap();
     let answer = &explanation.answers[0];
     assert!(answer.is_cached);
     assert_eq!(answer.answer, Ok(SurveyAnswer::Verdict(unschedulable("full"))));
@@ -208,8 +206,7 @@ fn a_bind_does_not_count_its_own_pod_and_counts_what_others_have_reserved() {
         let pods = [mk_placed("other", "n3", 1, "1"), own];
         let nodes: Vec<Json> = NAMES.iter().map(|name| mk_node(name, &[])).collect();
         let fixture = Fixture::new(vec![mk_member("bind", bind(limit), |_| {})], Some(mk_cluster(&nodes, &pods)));
-        let names = cows(&["n1"]);
-        let explanation = fixture.gateway.explain("", &fixture.query(Nodes::Names(&names)), 0).unwrap();
+        let explanation = fixture.gateway.explain("", &mk_pod(), "n1").unwrap();
         explanation.bind.unwrap().is_ok()
     };
     assert!(explained(2) && !explained(1));

@@ -47,11 +47,6 @@ impl<'c> Changes<'c> {
         changes
     }
 
-    /// Whether both snapshots have the same pods on the same nodes, and the same labels of nodes.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.pods.is_empty() && self.nodes.is_empty()
-    }
-
     /// The pods of one node before and after: most are the same.
     fn add_pods(&mut self, (before, old): OnNode<'c>, (after, new): OnNode<'c>) {
         let same_node = are_alike(old, new);

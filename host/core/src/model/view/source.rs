@@ -147,8 +147,8 @@ mod tests {
         let pod = Pod::from_json(r#"{"metadata":{"name":"p","labels":{"team":"red"}}}"#.into()).unwrap();
         let view = View::new(Arc::new(pod), cluster, Arc::from([0, 1]), 0);
         let cache = AnswerCache::<u32>::default();
-        let lookup = cache.lookup(&ViewSource::of(&view), 0..2);
-        let mut evaluation = Evaluation::of_rows(lookup, ViewSource::of(&view), Arc::clone(view.slots()));
+        let (lookup, rows) = (cache.lookup(&ViewSource::of(&view)), Arc::clone(view.slots()));
+        let mut evaluation = Evaluation::new(lookup, ViewSource::of(&view), rows, vec![0, 1], false);
         let recorded = view.clone().recorded(Recording::of(evaluation.log()));
         while let Some(node) = evaluation.next_miss() {
             let team = recorded.read(Read::Pod(PodRead::Label("team"))).unwrap();
