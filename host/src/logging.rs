@@ -33,7 +33,7 @@ pub(crate) const CASE: &str = "plimsoll::case";
 /// Libraries whose lines say less than ours about the same event, and say it for every attempt.
 ///
 /// A watch, a lease or a bind that cannot reach the API server is logged by plimsoll, with the reason.
-const QUIET: &str = "kube_client=off,hyper=off,hyper_util=off,h2=off,tower=off,rustls=error";
+const QUIET: &str = "notify=off,kube_client=off,hyper=off,hyper_util=off,h2=off,tower=off,rustls=error";
 
 /// Sends log lines to standard error.
 ///

@@ -7,7 +7,7 @@ use std::{io, path::PathBuf, time::Duration};
 pub struct DirectoryConfig {
     /// The directory.
     pub path: PathBuf,
-    /// The interval of scans; `None` is 250 ms.
+    /// The polling interval, for file systems without change events; `None` waits for events.
     pub poll: Option<Duration>,
     /// The time that files must be unchanged before they are read.
     pub settle: Duration,
@@ -58,7 +58,7 @@ pub enum DirectoryError {
 // === impl DirectoryConfig ===
 
 impl DirectoryConfig {
-    /// The defaults for this directory: settled after 100 ms, modules up to 64 MiB.
+    /// The defaults for this directory: file-system events, 100 ms, modules up to 64 MiB.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),

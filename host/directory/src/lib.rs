@@ -23,6 +23,7 @@ mod states;
 mod table;
 mod update;
 mod watch;
+mod watcher;
 
 pub use config::{DirectoryConfig, DirectoryError};
 pub use listing::{ListedPolicy, PolicyFiles, list_policies, policy_files};

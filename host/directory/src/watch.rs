@@ -22,6 +22,7 @@ use crate::{
     policy::Pass,
     scan::{Scan, Settling},
     table::PolicyTable,
+    watcher::Watcher,
 };
 
 /// The number of times that files which change while they are first read are read again, and the pause between.
@@ -31,8 +32,14 @@ const FIRST_PAUSE: Duration = Duration::from_millis(10);
 /// Maximum loads at once. The loader compiles fewer at once; the others wait there, or call a guest.
 const MAX_LOADS: usize = 8;
 
-/// The interval of scans. Some file systems have no events, so there are scans in any case: one of 20 files takes 0.1 ms.
-const POLL_INTERVAL: Duration = Duration::from_millis(250);
+/// The polling interval in addition to file-system events, which network file systems may not deliver.
+const POLL_INTERVAL: Duration = Duration::from_secs(5);
+
+/// The polling interval if watching failed, or while the directory does not exist.
+const FALLBACK_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Minimum pause between two scans: events come in storms.
+const MIN_PAUSE: Duration = Duration::from_millis(5);
 
 /// The time that a scan which the outcome of a job calls for waits for other outcomes.
 const RESCAN_PAUSE: Duration = Duration::from_millis(20);
@@ -59,6 +66,7 @@ pub struct Directory {
     running: usize,
     sender: Sender<LoopEvent>,
     events: Receiver<LoopEvent>,
+    watcher: Option<Watcher>,
     /// Since when the directory cannot be listed.
     unreadable_since: Option<Instant>,
     last_scan: Instant,
@@ -77,6 +85,8 @@ pub struct DirectoryWatch {
 
 /// An event that wakes the thread.
 enum LoopEvent {
+    /// The directory may have changed.
+    Changed,
     /// A load has ended.
     Loaded(Box<LoadOutcome>),
     /// The watch must stop.
@@ -143,6 +153,7 @@ impl Directory {
             running: 0,
             sender,
             events,
+            watcher: None,
             unreadable_since: None,
             last_scan: now,
             next_scan: now,
@@ -208,8 +219,14 @@ impl Directory {
     ///
     /// # Errors
     /// If no thread can be started.
-    pub fn watch(self, publish: impl FnMut(RosterUpdate) + Send + 'static) -> Result<DirectoryWatch, DirectoryError> {
+    pub fn watch(
+        mut self,
+        publish: impl FnMut(RosterUpdate) + Send + 'static,
+    ) -> Result<DirectoryWatch, DirectoryError> {
         let (path, wake) = (self.config.path.clone(), self.sender.clone());
+        self.watcher = watcher_of(&self.config, &self.sender);
+        // Done before returning, so that later changes are noticed.
+        self.watch_groups();
         let (ended, end) = mpsc::channel();
         let run = move || {
             self.run(publish);
@@ -233,6 +250,7 @@ impl Directory {
             self.publish_if_ready(now, &mut publish);
             match self.events.recv_timeout(self.wake_at(now).saturating_duration_since(now)) {
                 Ok(LoopEvent::Stop) | Err(RecvTimeoutError::Disconnected) => return,
+                Ok(LoopEvent::Changed) => self.scan_by(Instant::now() + MIN_PAUSE.min(self.config.settle)),
                 Ok(LoopEvent::Loaded(outcome)) => self.finish(*outcome),
                 Err(RecvTimeoutError::Timeout) => {}
             }
@@ -243,9 +261,9 @@ impl Directory {
         self.next_scan = self.next_scan.min(moment);
     }
 
-    /// When the next scan is due: files may have settled, or be due for another try.
+    /// When the next scan is due, unless an event comes first: files may have settled, or be due for another try.
     fn scan_at(&self) -> Instant {
-        let retry = self.table.next_retry().map(|retry| retry.max(self.last_scan + RESCAN_PAUSE));
+        let retry = self.table.next_retry().map(|retry| retry.max(self.last_scan + MIN_PAUSE));
         [self.settling.next(self.last_scan), retry].into_iter().flatten().fold(self.next_scan, Instant::min)
     }
 
@@ -262,6 +280,7 @@ impl Directory {
             Ok(scan) => {
                 self.unreadable_since = None;
                 self.settling.observe(Arc::new(scan), now);
+                self.watch_groups();
                 self.refresh(now);
             }
             Err(error) => {
@@ -271,7 +290,10 @@ impl Directory {
                 }
             }
         }
-        self.next_scan = now + self.config.poll.unwrap_or(POLL_INTERVAL);
+        let default = if self.watcher.is_some() { POLL_INTERVAL } else { FALLBACK_INTERVAL };
+        let interval = self.config.poll.unwrap_or(default);
+        let is_readable = self.unreadable_since.is_none();
+        self.next_scan = now + if is_readable { interval } else { interval.min(FALLBACK_INTERVAL) };
     }
 
     /// Publishes changes, unless loads are in progress that may change more.
@@ -283,6 +305,16 @@ impl Directory {
         if self.running == 0 || now.saturating_duration_since(since) >= MAX_HOLD {
             self.held_since = None;
             publish(self.table.take_update());
+        }
+    }
+
+    /// Watches the root and its groups; falls back to polling.
+    fn watch_groups(&mut self) {
+        let Some(watcher) = &mut self.watcher else { return };
+        let path = &self.config.path;
+        if let Err(error) = watcher.follow(self.settling.scan().groups.iter().map(|group| path.join(&**group))) {
+            warn_of_polling(path, &error);
+            self.watcher = None;
         }
     }
 }
@@ -316,4 +348,19 @@ fn open_last_good(directory: &Path, root: &Path) -> Option<Arc<LastGood>> {
         tracing::warn!(%error, "{path} cannot be used: the last good version of a policy does not outlast a restart");
     });
     opened.ok().map(Arc::new)
+}
+
+fn watcher_of(config: &DirectoryConfig, events: &Sender<LoopEvent>) -> Option<Watcher> {
+    let events = events.clone();
+    let report = move || {
+        // The thread may have ended.
+        let _ = events.send(LoopEvent::Changed);
+    };
+    let watcher = config.poll.is_none().then(|| Watcher::new(report))?;
+    watcher.inspect_err(|error| warn_of_polling(&config.path, error)).ok()
+}
+
+fn warn_of_polling(path: &Path, error: &notify::Error) {
+    let every = FALLBACK_INTERVAL.as_millis();
+    tracing::warn!("{} cannot be watched ({error}): looking every {every} ms instead", path.display());
 }

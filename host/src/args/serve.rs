@@ -58,7 +58,7 @@ pub(crate) struct DirectoryArgs {
     #[arg(long, env = "PLIMSOLL_SETTLE", value_name = "TIME", default_value = "100ms", value_parser = duration)]
     pub(crate) settle: Duration,
 
-    /// Look for changes of the directory at this interval; the default is 250ms
+    /// Poll the directory for changes at this interval instead of using inotify
     #[arg(long, env = "PLIMSOLL_POLL", value_name = "TIME", value_parser = duration)]
     pub(crate) poll: Option<Duration>,
 
