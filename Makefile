@@ -3,7 +3,7 @@ CARGO ?= cargo
 export CARGO_TERM_PROGRESS_WHEN ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help generate demo demo-cluster test simulate lint advisories bench throughput burst soak fuzz e2e fmt policies
+.PHONY: help generate demo test simulate lint advisories bench throughput burst soak fuzz e2e fmt policies
 
 # The tests that could not run on this machine, with the reason; `make test` prints them at its end.
 SKIPPED := $(CURDIR)/target/skipped-tests
@@ -14,11 +14,6 @@ help: ## List the targets
 demo: policies ## Show the whole of it on a sample cluster (no Kubernetes needed); DEMO='--pods 100'
 	@$(CARGO) build --workspace --bin plimsoll --bin plimsoll-demo
 	@target/debug/plimsoll-demo $(DEMO)
-
-demo-cluster: policies ## The same story in front of a real API server and kube-scheduler (needs Go and openssl)
-	@tests/e2e/control-plane/build
-	@$(CARGO) build --workspace --bin plimsoll --bin plimsoll-demo-cluster
-	@target/debug/plimsoll-demo-cluster
 
 # What other languages than Rust and Go need minutes for.
 NIGHTLY_FEATURES := plimsoll-commands/nightly,plimsoll-policies/nightly
@@ -60,7 +55,7 @@ burst: policies ## Bursts of pods under "at most 4 per node" on a real kube-sche
 	$(if $(wildcard /dev/shm),TMPDIR=/dev/shm) target/measured/plimsoll-burst $(BURST)
 
 # The whole workspace, so that no dependency is built again with other features.
-soak: policies ## Everything at once for ten minutes, with memory and descriptors over time; SOAK='--hours 1'
+soak: policies ## Everything at once for ten minutes, with memory and descriptors over time; SOAK='--minutes 60'
 	$(CARGO) build --workspace --profile measured --bin plimsoll --bin plimsoll-soak
 	target/measured/plimsoll-soak $(SOAK)
 

@@ -64,13 +64,20 @@ impl Plimsoll {
     }
 
     fn start(listen: &str, policies: &Path, args: &[&str]) -> Result<Self> {
-        let mut child = command()
-            .args(["serve", "--listen", listen, "--admin", "127.0.0.1:0", "--log-format", "json", "--policies"])
-            .arg(policies)
-            .args(args)
-            .stdin(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()?;
+        Self::spawn(
+            command()
+                .args(["serve", "--listen", listen, "--admin", "127.0.0.1:0", "--log-format", "json", "--policies"])
+                .arg(policies)
+                .args(args),
+        )
+    }
+
+    /// Starts it by a command that logs JSON, and returns as soon as it listens.
+    ///
+    /// # Errors
+    /// As for [`Plimsoll::serve`].
+    pub fn spawn(serve: &mut Command) -> Result<Self> {
+        let mut child = serve.stdin(Stdio::null()).stderr(Stdio::piped()).spawn()?;
         let log = Arc::new(Mutex::new(Vec::new()));
         let (started, addresses) = mpsc::channel();
         if let Some(stderr) = child.stderr.take() {
@@ -150,6 +157,11 @@ impl Plimsoll {
     /// The number of log lines so far that fit.
     pub fn count_log(&self, fits: impl Fn(&Value) -> bool) -> usize {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).iter().filter(|line| fits(line)).count()
+    }
+
+    /// The log so far; a line that is no JSON is a text.
+    pub fn log(&self) -> Vec<Value> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The number of its process.

@@ -1,42 +1,39 @@
 //! The actors: each does one kind of work on the gateway, on a thread of its own.
 
 mod cluster;
-mod hostile;
-mod pages;
-mod preempt;
+mod guests;
 mod reloads;
 mod requests;
 mod scheduler;
-mod slots;
-mod stacks;
-mod static_load;
+mod steps;
+mod unchanging;
 
-use std::thread::Scope;
+use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
-use crate::stage::Stage;
+use self::steps::repeat;
+use crate::{stage::Stage, tally::Outcome::Done};
 
 /// One kind of work, by its name in `--only`.
 pub(crate) type Actor = (&'static str, fn(&Stage));
 
 /// All actors.
-const ALL: [Actor; 15] = [
-    ("names", static_load::names),
-    ("names", static_load::names),
-    ("objects", static_load::whole_nodes),
-    ("unseen", static_load::unseen),
-    ("preempt", preempt::preempt),
-    ("bind", scheduler::first),
-    ("bind", scheduler::second),
+const ALL: [Actor; 14] = [
+    ("names", unchanging::names),
+    ("names", unchanging::names),
+    ("objects", unchanging::whole_nodes),
+    ("unseen", unchanging::unseen),
+    ("preempt", unchanging::preempt),
+    ("bind", |stage| scheduler::run(stage, "first", 1)),
+    ("bind", |stage| scheduler::run(stage, "second", 2)),
     ("changes", cluster::changes),
     ("outages", cluster::outages),
     ("reloads", reloads::swaps),
-    ("reloads", reloads::asks),
-    ("guests", hostile::guests),
-    ("guests", stacks::deep),
-    ("guests", slots::fill),
-    ("pages", pages::read),
+    ("guests", guests::hostile_ones),
+    ("guests", guests::fill_stacks),
+    ("guests", guests::fill_slots),
+    ("pages", pages),
 ];
 
 /// The actors of these names; without names, all.
@@ -50,10 +47,19 @@ pub(crate) fn chosen(only: &[String]) -> Result<Vec<Actor>> {
     Ok(ALL.into_iter().filter(is_chosen).collect())
 }
 
-/// Starts actors, which wait at the gate.
-pub(crate) fn start<'scope>(scope: &'scope Scope<'scope, '_>, actors: &[Actor], stage: &'scope Stage) {
-    for (_, actor) in actors {
-        let actor = *actor;
-        scope.spawn(move || actor(stage));
-    }
+/// Reads the admin listener as Prometheus, kubelet and a person would.
+fn pages(stage: &Stage) {
+    let pages = ["/healthz", "/readyz", "/metrics", "/api/policies", "/api/leader", "/api/table?policy=tenant-pool"];
+    repeat(
+        stage,
+        "admin page",
+        |_| Duration::from_secs(1),
+        |_, number| {
+            let page = pages[number as usize % pages.len()];
+            // On a connection of its own, which is closed before descriptors are compared.
+            let (status, text) = plimsoll_harness::get(stage.gateway.admin, page)?;
+            ensure!(status == 200, "{page}: {status}: {text}");
+            Ok(Done)
+        },
+    );
 }

@@ -6,18 +6,21 @@ use std::{
 };
 
 /// The state of the gate, which all actors obey.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Phase {
     /// Work.
     Load,
     /// Close all connections and wait.
+    #[default]
     Quiet,
     /// Return.
     End,
 }
 
-/// Shared by all actors.
+/// Shared by all actors; closed at first.
+#[derive(Default)]
 pub(crate) struct Gate {
+    /// The phase, and the number of actors that wait.
     state: Mutex<(Phase, usize)>,
     changed: Condvar,
 }
@@ -25,11 +28,6 @@ pub(crate) struct Gate {
 // === impl Gate ===
 
 impl Gate {
-    /// Closed: actors wait.
-    pub(crate) fn new() -> Self {
-        Self { state: Mutex::new((Phase::Quiet, 0)), changed: Condvar::new() }
-    }
-
     pub(crate) fn set(&self, phase: Phase) {
         self.lock().0 = phase;
         self.changed.notify_all();
@@ -49,26 +47,22 @@ impl Gate {
 
     /// Waits for a time; false once actors should stop.
     pub(crate) fn pause(&self, time: Duration) -> bool {
-        let until = Instant::now() + time;
-        let mut state = self.lock();
-        while state.0 == Phase::Load {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return true;
-            }
-            state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
-        }
-        false
+        self.wait(time, |state| state.0 != Phase::Load).0 == Phase::Load
     }
 
     /// Waits until this many actors wait in [`Gate::enter`], or for a time; returns the number that do.
     pub(crate) fn wait_until_parked(&self, actors: usize, patience: Duration) -> usize {
-        let until = Instant::now() + patience;
+        self.wait(patience, |state| state.1 >= actors).1
+    }
+
+    /// Waits until the state is as wanted, or for a time; the state then.
+    fn wait(&self, time: Duration, is_wanted: impl Fn(&(Phase, usize)) -> bool) -> (Phase, usize) {
+        let until = Instant::now() + time;
         let mut state = self.lock();
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            if state.1 >= actors || left.is_zero() {
-                return state.1;
+            if is_wanted(&state) || left.is_zero() {
+                return *state;
             }
             state = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use plimsoll_harness::Fate;
+use plimsoll_random::Random;
 use plimsoll_sample::{NODES, node, placed_pod};
 use serde_json::json;
 
-use crate::stage::Stage;
+use crate::{stage::Stage, tally::Outcome::Done};
 
 const CHANGES_EVERY: Duration = Duration::from_millis(100);
 
@@ -14,13 +15,13 @@ const CHANGES_EVERY: Duration = Duration::from_millis(100);
 const PASSING: u32 = 100;
 
 /// Heartbeats of nodes; pods with labels that were never there before, which change and end.
-pub(crate) fn changes(stage: &Stage) {
-    let mut dice = stage.random("changes");
+pub(super) fn changes(stage: &Stage) {
+    let mut random = Random::new(stage.seed);
     let mut number = 0_u32;
     while stage.gate.enter() {
         while stage.gate.pause(CHANGES_EVERY) {
             number += 1;
-            let mut beating = node(dice.below(u64::from(NODES)) as u32);
+            let mut beating = node(random.below(u64::from(NODES)) as u32);
             beating["status"]["conditions"] = json!([{"type": "Ready", "status": "True", "lastHeartbeatTime": number}]);
             // No sample policy reads this, but any policy might.
             beating["metadata"]["annotations"]["example.com/beat"] = number.to_string().into();
@@ -50,54 +51,26 @@ fn passing(number: u32, state: &str) -> serde_json::Value {
 }
 
 /// An outage every so often, each of another kind.
-pub(crate) fn outages(stage: &Stage) {
-    let mut dice = stage.random("outages");
-    let kinds = ["cut", "failing", "away", "compact", "lost answers", "away for long"];
-    let mut round = dice.below(kinds.len() as u64) as usize;
+pub(super) fn outages(stage: &Stage) {
+    let mut round = stage.seed;
     while stage.gate.enter() {
         while stage.gate.pause(stage.outages) {
-            let kind = kinds[round % kinds.len()];
+            // Longer than a leader may go on without renewing its Lease, once in six.
+            let lasts = Duration::from_secs([0, 3, 3, 0, 0, 9][(round % 6) as usize]);
+            stage.expect_trouble(lasts);
+            match round % 6 {
+                0 => stage.api.cut_connections(),
+                1 => stage.api.fail(500),
+                3 => stage.api.compact(),
+                4 => stage.api.decide([Fate::CutOff; 2]),
+                _ => stage.api.stop_listening(),
+            }
+            stage.gate.pause(lasts);
+            stage.api.recover();
+            stage.tally.note("outage of the API server", Done);
             round += 1;
-            outage(stage, kind);
-            stage.tally.ok("outage of the API server", None);
         }
         stage.api.decide([]);
         stage.api.recover();
     }
-}
-
-fn outage(stage: &Stage, kind: &str) {
-    let short = Duration::from_secs(3);
-    match kind {
-        "cut" => {
-            stage.expect_trouble(Duration::ZERO);
-            stage.api.cut_connections();
-        }
-        "compact" => {
-            stage.expect_trouble(Duration::ZERO);
-            stage.api.compact();
-        }
-        "lost answers" => {
-            stage.expect_trouble(short);
-            stage.api.decide([Fate::CutOff; 2]);
-        }
-        "failing" => {
-            stage.expect_trouble(short);
-            stage.api.fail(500);
-            stage.gate.pause(short);
-        }
-        "away" => {
-            stage.expect_trouble(short);
-            stage.api.stop_listening();
-            stage.gate.pause(short);
-        }
-        // Longer than a leader may go on without renewing its Lease.
-        _ => {
-            let long = Duration::from_secs(9);
-            stage.expect_trouble(long);
-            stage.api.stop_listening();
-            stage.gate.pause(long);
-        }
-    }
-    stage.api.recover();
 }

@@ -1,9 +1,6 @@
 //! Requests as kube-scheduler sends them, and what must hold for every correct answer.
 
-use std::{
-    collections::BTreeSet,
-    time::{Duration, Instant},
-};
+use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, ensure};
 use plimsoll_harness::Client;
@@ -11,7 +8,7 @@ use plimsoll_sample::{NODES, node_name};
 use serde_json::{Value, json};
 
 /// The nodes of a filter request, as the reply divides them.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Filtered {
     pub(super) kept: Vec<String>,
     /// Name and reason.
@@ -28,31 +25,26 @@ pub(super) fn by_name(pod: &Value, names: &[String]) -> String {
     json!({"Pod": pod, "Nodes": null, "NodeNames": names}).to_string()
 }
 
-/// Posts a body and times it; the reply as JSON.
+/// Posts a body; the reply as JSON.
 ///
 /// # Errors
 /// If the status is not 200.
-pub(super) fn ask(client: &mut Client, path: &str, body: &str) -> Result<(Value, Duration)> {
-    let started = Instant::now();
+pub(super) fn ask(client: &mut Client, path: &str, body: &str) -> Result<Value> {
     let reply = client.post(path, body.as_bytes())?;
-    let took = started.elapsed();
-    let text = || String::from_utf8_lossy(&reply[..reply.len().min(300)]).into_owned();
-    Ok((serde_json::from_slice(reply).with_context(text)?, took))
+    serde_json::from_slice(reply).with_context(|| String::from_utf8_lossy(&reply[..reply.len().min(300)]).into_owned())
 }
 
-/// The answer to a filter request about nodes: without an error, and with every node exactly once.
+/// Asks a filter about nodes; the answer is without an error, and has every node exactly once.
 ///
 /// # Errors
 /// If it is anything else.
-pub(super) fn filtered(reply: &Value, names: &[String]) -> Result<Filtered> {
+pub(super) fn filter(client: &mut Client, path: &str, body: &str, names: &[String]) -> Result<Filtered> {
+    let reply = ask(client, path, body)?;
     let error = reply["Error"].as_str().context("a reply without Error")?;
     ensure!(error.is_empty(), "the decision failed: {error}");
-    let name = |value: &Value| value.as_str().map(str::to_owned).context("a name that is no text");
-    let kept: Vec<String> = match (&reply["NodeNames"], &reply["Nodes"]["items"]) {
-        (Value::Array(kept), _) => kept.iter().map(name).collect::<Result<_>>()?,
-        (_, Value::Array(kept)) => kept.iter().map(|node| name(&node["metadata"]["name"])).collect::<Result<_>>()?,
-        _ => vec![],
-    };
+    let items = reply["Nodes"]["items"].as_array().into_iter().flatten().map(|node| &node["metadata"]["name"]);
+    let kept = reply["NodeNames"].as_array().into_iter().flatten().chain(items);
+    let kept: Vec<String> = kept.filter_map(|name| name.as_str().map(str::to_owned)).collect();
     let failed = [&reply["FailedNodes"], &reply["FailedAndUnresolvableNodes"]];
     let entries = failed.into_iter().filter_map(Value::as_object).flatten();
     let refused: BTreeSet<(String, String)> =
@@ -62,17 +54,18 @@ pub(super) fn filtered(reply: &Value, names: &[String]) -> Result<Filtered> {
     let mut wanted: Vec<&String> = names.iter().collect();
     wanted.sort_unstable();
     ensure!(seen == wanted, "of {} nodes {} are in the reply, or others", wanted.len(), seen.len());
-    let colon =
+    let has_policy =
         |reason: &str| reason.split_once(": ").is_some_and(|(policy, text)| !policy.is_empty() && !text.is_empty());
-    ensure!(refused.iter().all(|(_, reason)| colon(reason)), "a reason without a policy: {refused:?}");
+    ensure!(refused.iter().all(|(_, reason)| has_policy(reason)), "a reason without a policy: {refused:?}");
     Ok(Filtered { kept, refused })
 }
 
-/// The answer to a prioritize request: one score from 0 to 10 for each node, in order.
+/// Asks for scores: one from 0 to 10 for each node, in order.
 ///
 /// # Errors
-/// If it is anything else.
-pub(super) fn scores(reply: &Value, names: &[String]) -> Result<Vec<i64>> {
+/// If the answer is anything else.
+pub(super) fn prioritize(client: &mut Client, body: &str, names: &[String]) -> Result<Vec<i64>> {
+    let reply = ask(client, "/prioritize", body)?;
     let list = reply.as_array().context("the scores are no list")?;
     let hosts: Vec<&str> = list.iter().filter_map(|entry| entry["Host"].as_str()).collect();
     ensure!(hosts == names, "scores of other nodes: {} of {}", hosts.len(), names.len());

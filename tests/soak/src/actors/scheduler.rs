@@ -11,8 +11,14 @@ use plimsoll_random::Random;
 use plimsoll_sample::pod;
 use serde_json::{Value, json};
 
-use super::requests::{all_names, ask, by_name, filtered, scores};
-use crate::stage::Stage;
+use super::{
+    requests::{all_names, ask, by_name, filter, prioritize},
+    steps::repeat,
+};
+use crate::{
+    stage::Stage,
+    tally::Outcome::{self, Declined, Done},
+};
 
 const EVERY: Duration = Duration::from_millis(300);
 
@@ -25,58 +31,31 @@ const DEVICE: u64 = 16;
 const DEVICE_KEY: &str = "example.com/gpu-device";
 const MEMORY_KEY: &str = "example.com/gpu-mem";
 
-pub(crate) fn first(stage: &Stage) {
-    run(stage, "first");
-}
-
-pub(crate) fn second(stage: &Stage) {
-    run(stage, "second");
-}
-
-/// The outcome of one scheduling attempt.
-enum Outcome {
-    Bound(Duration),
-    Declined(&'static str),
-}
-
-fn run(stage: &Stage, scheduler: &str) {
-    let mut dice = stage.random(scheduler);
+pub(super) fn run(stage: &Stage, scheduler: &str, number: u64) {
+    let mut random = Random::new(stage.seed + number);
     let mut running: VecDeque<String> = VecDeque::new();
-    let mut number = 0_u32;
-    while stage.gate.enter() {
-        let mut client: Option<Client> = None;
-        while stage.gate.pause(EVERY) {
-            number += 1;
+    repeat(
+        stage,
+        "bind",
+        |_| EVERY,
+        |client, number| {
             let name = format!("{scheduler}-{number}");
-            let pod = gpu_pod(&name, 1 + dice.below(4));
+            let pod = gpu_pod(&name, 1 + random.below(4));
             stage.api.put_pod(pod.clone());
-            let client_now = match &mut client {
-                Some(client) => Ok(client),
-                none => stage.connect().map(|new| none.insert(new)),
+            let outcome = place(stage, client, &pod, &mut random);
+            running.push_back(name);
+            // A pod that was not bound is the one to end.
+            let ending = match &outcome {
+                Ok(Done) if running.len() <= RUNNING => None,
+                Ok(Done) => running.pop_front(),
+                Ok(Declined(_)) | Err(_) => running.pop_back(),
             };
-            let outcome = client_now.and_then(|client| place(stage, client, &pod, &mut dice));
-            match outcome {
-                Ok(Outcome::Bound(took)) => {
-                    stage.tally.ok("bind", Some(took));
-                    running.push_back(name);
-                }
-                Ok(Outcome::Declined(why)) => {
-                    stage.tally.declined("bind", why);
-                    stage.api.delete_pod("ml", &name);
-                }
-                Err(error) => {
-                    stage.tally.failure("bind", format!("{error:#}"));
-                    stage.api.delete_pod("ml", &name);
-                    client = None;
-                }
-            }
-            if running.len() > RUNNING
-                && let Some(name) = running.pop_front()
-            {
+            if let Some(name) = ending {
                 stage.api.delete_pod("ml", &name);
             }
-        }
-    }
+            outcome
+        },
+    );
 }
 
 fn gpu_pod(name: &str, gib: u64) -> Value {
@@ -91,37 +70,29 @@ fn gpu_pod(name: &str, gib: u64) -> Value {
     pod
 }
 
-fn place(stage: &Stage, client: &mut Client, pod: &Value, dice: &mut Random) -> Result<Outcome> {
+fn place(stage: &Stage, client: &mut Client, pod: &Value, random: &mut Random) -> Result<Outcome> {
     let names = all_names();
-    let (reply, _) = ask(client, "/filter", &by_name(pod, &names))?;
-    let kept = filtered(&reply, &names)?.kept;
+    let kept = filter(client, "/filter", &by_name(pod, &names), &names)?.kept;
     ensure!(kept.iter().all(|name| name.as_str() >= "node-160"), "a node without a GPU stays: {kept:?}");
     if kept.is_empty() {
-        return Ok(Outcome::Declined("no device has room"));
+        return Ok(Declined("no device has room"));
     }
-    let (reply, _) = ask(client, "/prioritize", &by_name(pod, &kept))?;
-    let scores = scores(&reply, &kept)?;
+    let scores = prioritize(client, &by_name(pod, &kept), &kept)?;
     let best = scores.iter().max();
     let equals: Vec<&String> =
         kept.iter().zip(&scores).filter(|(_, score)| Some(*score) == best).map(|(name, _)| name).collect();
-    let node = equals[dice.below(equals.len() as u64) as usize];
+    let node = random.pick(&equals);
     let metadata = &pod["metadata"];
     let body = json!({"PodName": metadata["name"], "PodNamespace": "ml", "PodUID": metadata["uid"], "Node": node});
     // Trouble that ends while the bind is under way excuses it as well.
     let trouble_before = stage.is_in_trouble();
-    let (reply, took) = ask(client, "/bind", &body.to_string())?;
-    let error = reply["Error"].as_str().context("a reply without Error")?;
-    if error.is_empty() {
-        is_bound(stage, pod, node)?;
-        return Ok(Outcome::Bound(took));
+    let reply = ask(client, "/bind", &body.to_string())?;
+    match reply["Error"].as_str().context("a reply without Error")? {
+        "" => is_bound(stage, pod, node).map(|()| Done),
+        error if error.starts_with("gpu-binpack: ") => Ok(Declined("another pod got the device")),
+        _ if trouble_before || stage.is_in_trouble() => Ok(Declined("the API server was away")),
+        error => bail!("not bound: {error}"),
     }
-    if error.starts_with("gpu-binpack: ") {
-        return Ok(Outcome::Declined("another pod got the device"));
-    }
-    if trouble_before || stage.is_in_trouble() {
-        return Ok(Outcome::Declined("the API server was away"));
-    }
-    bail!("not bound: {error}")
 }
 
 /// The pod is where plimsoll says, with a device; and no device has more than it can hold.
