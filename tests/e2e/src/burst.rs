@@ -32,10 +32,6 @@ pub struct Burst {
     pub pods: usize,
     /// Whether the policy is the limit; otherwise it reads a label of the node.
     pub is_limited: bool,
-    /// Whether plimsoll binds; otherwise kube-scheduler does.
-    pub binds: bool,
-    /// `--bind-call-wait`.
-    pub wait: &'static str,
     /// The number of replicas.
     pub replicas: usize,
     /// Whether the leader is killed when half of the pods are bound, and replaced.
@@ -68,7 +64,7 @@ pub struct BurstOutcome {
 impl Burst {
     /// A burst under the limit, with one gateway that binds.
     pub const fn of(nodes: usize, pods: usize) -> Self {
-        Self { nodes, pods, is_limited: true, binds: true, wait: "5ms", replicas: 1, kills: false }
+        Self { nodes, pods, is_limited: true, replicas: 1, kills: false }
     }
 
     /// Runs it on a control plane of its own.
@@ -81,8 +77,7 @@ impl Burst {
         let list = |items: Vec<Value>| json!({"apiVersion": "v1", "kind": "List", "items": items});
         cluster.create(&list((0..self.nodes).map(node).collect()))?;
         let start = || -> Result<Plimsoll> {
-            let args = ["--lease-duration", "4s", "--request-timeout", "2s", "--bind-call-wait", self.wait];
-            cluster.gateway_with_kubeconfig(policies.path(), &args)
+            cluster.gateway_with_kubeconfig(policies.path(), &["--lease-duration", "4s", "--request-timeout", "2s"])
         };
         let mut gateways = (0..self.replicas).map(|_| start()).collect::<Result<Vec<_>>>()?;
         wait_until("a gateway to lead", || gateways.iter().position(may_write))?;
@@ -90,7 +85,7 @@ impl Burst {
         gateways.iter().rev().for_each(|gateway| balancer.add(gateway));
         cluster.create(&list((0..self.pods).map(pod).collect()))?;
         let mut counted = Counts::default();
-        let _scheduler = cluster.start_scheduler(&self.scheduler_config(&cluster, &balancer))?;
+        let _scheduler = cluster.start_scheduler(&scheduler_config(&cluster, &balancer))?;
         let began = wait_for_bound(&gateways, 1)?;
         if self.kills {
             wait_for_bound(&gateways, self.pods / 2)?;
@@ -115,38 +110,6 @@ impl Burst {
         };
         fs::copy(guest(module), directory.join("rule.wasm"))?;
         Ok(fs::write(directory.join("rule.yaml"), sidecar)?)
-    }
-
-    fn scheduler_config(self, cluster: &ControlPlane, balancer: &Balancer) -> String {
-        let mut extender = json!({
-            "urlPrefix": format!("http://{}", balancer.address),
-            "filterVerb": "filter",
-            "nodeCacheCapable": true,
-            "httpTimeout": "3s",
-        });
-        if self.binds {
-            extender["bindVerb"] = "bind".into();
-        }
-        // Full nodes first: a scheduler that spreads pods would keep the limit without a policy.
-        let resources = json!([{"name": "cpu", "weight": 1}]);
-        let packing = json!({
-            "schedulerName": "default-scheduler",
-            "plugins": {"score": {"disabled": [{"name": "NodeResourcesBalancedAllocation"}]}},
-            "pluginConfig": [{
-                "name": "NodeResourcesFit",
-                "args": {"scoringStrategy": {"type": "MostAllocated", "resources": resources}},
-            }],
-        });
-        json!({
-            "apiVersion": "kubescheduler.config.k8s.io/v1",
-            "kind": "KubeSchedulerConfiguration",
-            "leaderElection": {"leaderElect": false},
-            // The scheduler's own defaults would be the limit.
-            "clientConnection": {"kubeconfig": cluster.kubeconfig(), "qps": 5000, "burst": 5000},
-            "profiles": [packing],
-            "extenders": [extender],
-        })
-        .to_string()
     }
 }
 
@@ -190,14 +153,18 @@ impl Counts {
     }
 }
 
-fn may_write(gateway: &Plimsoll) -> bool {
+/// Whether a gateway says that it may bind; one that is frozen says nothing.
+pub fn may_write(gateway: &Plimsoll) -> bool {
     let page = gateway.get_quickly("/api/leader").ok();
     let page = page.and_then(|page| serde_json::from_str::<Value>(&page.body).ok());
     page.is_some_and(|page| page["mayWrite"] == true)
 }
 
 /// Waits until a gateway sees this many pods on nodes; when that was.
-fn wait_for_bound(gateways: &[Plimsoll], pods: usize) -> Result<Instant> {
+///
+/// # Errors
+/// If that takes minutes.
+pub fn wait_for_bound(gateways: &[Plimsoll], pods: usize) -> Result<Instant> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let metrics = gateways.iter().find_map(|gateway| gateway.get_quickly("/metrics").ok());
@@ -229,6 +196,36 @@ fn placed(cluster: &ControlPlane) -> Result<BTreeMap<String, usize>> {
         *placed.entry(node.to_owned()).or_default() += 1;
     }
     Ok(placed)
+}
+
+fn scheduler_config(cluster: &ControlPlane, balancer: &Balancer) -> String {
+    let extender = json!({
+        "urlPrefix": format!("http://{}", balancer.address),
+        "filterVerb": "filter",
+        "bindVerb": "bind",
+        "nodeCacheCapable": true,
+        "httpTimeout": "3s",
+    });
+    // Full nodes first: a scheduler that spreads pods would keep the limit without a policy.
+    let resources = json!([{"name": "cpu", "weight": 1}]);
+    let packing = json!({
+        "schedulerName": "default-scheduler",
+        "plugins": {"score": {"disabled": [{"name": "NodeResourcesBalancedAllocation"}]}},
+        "pluginConfig": [{
+            "name": "NodeResourcesFit",
+            "args": {"scoringStrategy": {"type": "MostAllocated", "resources": resources}},
+        }],
+    });
+    json!({
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "leaderElection": {"leaderElect": false},
+        // The scheduler's own defaults would be the limit.
+        "clientConnection": {"kubeconfig": cluster.kubeconfig(), "qps": 5000, "burst": 5000},
+        "profiles": [packing],
+        "extenders": [extender],
+    })
+    .to_string()
 }
 
 fn node(number: usize) -> Value {

@@ -137,6 +137,17 @@ impl ControlPlane {
         self.start_scheduler(&self.scheduler_config(url, policies, args)?)
     }
 
+    /// What `plimsoll scheduler-config` prints for a burst of pods: with retries that come soon, and without the limit of
+    /// 50 requests a second.
+    ///
+    /// # Errors
+    /// If the command fails.
+    pub fn config_for_burst(&self, url: &str, policies: &Path) -> Result<String> {
+        let printed = self.scheduler_config(url, policies, &["--http-timeout", "3s"])?;
+        let printed = printed.replace("kubeconfig:", "qps: 5000\n  burst: 5000\n  kubeconfig:");
+        Ok(printed + "podInitialBackoffSeconds: 1\npodMaxBackoffSeconds: 2\n")
+    }
+
     /// The configuration that `plimsoll scheduler-config` prints, for one scheduler.
     fn scheduler_config(&self, url: &str, policies: &Path, args: &[&str]) -> Result<String> {
         let printed = plimsoll_harness::command()

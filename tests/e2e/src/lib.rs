@@ -12,7 +12,7 @@ mod objects;
 mod prometheus;
 
 pub use balancer::Balancer;
-pub use burst::{Burst, BurstOutcome};
+pub use burst::{Burst, BurstOutcome, may_write, wait_for_bound};
 pub use chart::{chart, helm, objects, of_kind, render, value_files};
 pub use control_plane::{ControlPlane, Scheduler};
 pub use objects::{node, pod};

@@ -4,11 +4,10 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     path::Path,
-    time::Duration,
 };
 
-use plimsoll_e2e::{Balancer, ControlPlane};
-use plimsoll_harness::{Plimsoll, command, policies, tempdir, wait_until};
+use plimsoll_e2e::{Balancer, ControlPlane, may_write, wait_for_bound};
+use plimsoll_harness::{Plimsoll, policies, tempdir, wait_until};
 use serde_json::{Value, json};
 
 const NAMESPACE: &str = "gpu";
@@ -122,7 +121,8 @@ impl Stage {
         cluster.create(&json!({"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": NAMESPACE}})).unwrap();
         let (nodes, pods) = objects();
         cluster.create(&list(&nodes)).unwrap();
-        let scheduler = cluster.start_scheduler(&scheduler_config(&cluster, &balancer, directory.path())).unwrap();
+        let config = cluster.config_for_burst(&format!("http://{}", balancer.address), directory.path()).unwrap();
+        let scheduler = cluster.start_scheduler(&config).unwrap();
         let count = pods.len();
         let mut stage = Self { _scheduler: scheduler, balancer, gateways: vec![], pods: count, directory, cluster };
         stage.add_gateway();
@@ -146,21 +146,8 @@ impl Stage {
         wait_until("a gateway to lead", || self.leads().first().copied()).unwrap()
     }
 
-    /// The number of pods that the first gateway that answers sees on nodes.
-    fn bound(&self) -> Option<usize> {
-        // A question each moment would take the machine away from those who work.
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "a question each 2 ms takes the machine away from those who work"
-        )]
-        std::thread::sleep(Duration::from_millis(100));
-        let metrics = self.gateways.iter().find_map(|gateway| gateway.get_quickly("/metrics").ok())?.body;
-        let count = metrics.lines().find_map(|line| line.strip_prefix("plimsoll_cluster_pods "))?;
-        count.parse().ok()
-    }
-
     fn wait_for_bound(&self, count: usize) {
-        wait_until(&format!("{count} pods to be bound"), || self.bound().filter(|bound| *bound >= count)).unwrap();
+        wait_for_bound(&self.gateways, count).unwrap();
     }
 
     /// Waits until everything is bound, and checks every device.
@@ -217,39 +204,10 @@ fn leader_page(gateway: &Plimsoll) -> Option<Value> {
     serde_json::from_str(&gateway.get_quickly("/api/leader").ok()?.body).ok()
 }
 
-fn may_write(gateway: &Plimsoll) -> bool {
-    leader_page(gateway).is_some_and(|page| page["mayWrite"] == true)
-}
-
 fn lay_policy(directory: &Path) {
     fs::copy(policies().join("gpu-binpack.wasm"), directory.join("gpu-binpack.wasm")).unwrap();
     // Pods say what they need in an annotation, so that kube-scheduler itself does not count.
     fs::write(directory.join("gpu-binpack.yaml"), "mode: enforce\n").unwrap();
-}
-
-/// As it is printed, with retries that come soon.
-fn scheduler_config(cluster: &ControlPlane, balancer: &Balancer, policies: &Path) -> String {
-    let printed = command()
-        .args([
-            "scheduler-config",
-            "--no-compile-cache",
-            "--http-timeout",
-            "3s",
-            "--url",
-            &format!("http://{}", balancer.address),
-        ])
-        .arg("--policies")
-        .arg(policies)
-        .arg("--kubeconfig")
-        .arg(cluster.kubeconfig())
-        .output()
-        .unwrap();
-    assert!(printed.status.success(), "{printed:?}");
-    let printed = String::from_utf8(printed.stdout).unwrap();
-    // Its own limit of 50 requests a second is meant for other machines than a test's.
-    let printed = printed.replace("kubeconfig:", "qps: 5000\n  burst: 5000\n  kubeconfig:");
-    let more = "leaderElection: {leaderElect: false}\npodInitialBackoffSeconds: 1\npodMaxBackoffSeconds: 2\n";
-    printed + more
 }
 
 fn list(items: &[Value]) -> Value {

@@ -5,7 +5,6 @@ mod admission;
 mod burst;
 mod chart;
 mod deadlock;
-mod demo;
 mod extenders;
 mod landing;
 #[cfg(feature = "nightly")]

@@ -3,8 +3,8 @@
 
 use std::{fs, path::Path};
 
-use plimsoll_e2e::{Balancer, ControlPlane, node, pod};
-use plimsoll_harness::{Plimsoll, command, tempdir, wait_until, workspace};
+use plimsoll_e2e::{Balancer, ControlPlane, may_write, node, pod};
+use plimsoll_harness::{Plimsoll, tempdir, wait_until, workspace};
 use serde_json::{Value, json};
 
 const SEATS: usize = 40;
@@ -32,8 +32,8 @@ fn no_more_pods_hold_a_licence_than_it_has_seats_though_the_leader_is_killed() {
         gateway
     };
     let mut gateways = vec![start(), start()];
-    let leader = wait_until("a gateway to lead", || gateways.iter().position(leads)).unwrap();
-    let config = scheduler_config(&cluster, &balancer, directory.path());
+    let leader = wait_until("a gateway to lead", || gateways.iter().position(may_write)).unwrap();
+    let config = cluster.config_for_burst(&format!("http://{}", balancer.address), directory.path()).unwrap();
     assert!(config.contains("bindVerb: bind"), "{config}");
     let _scheduler = cluster.start_scheduler(&config).unwrap();
     let all: Vec<Value> = (0..pods).map(licensed).collect();
@@ -59,11 +59,6 @@ fn no_more_pods_hold_a_licence_than_it_has_seats_though_the_leader_is_killed() {
     println!(
         "{pods} pods on {nodes} nodes: {SEATS} seats, never more; the leader was killed; {refused} refused at bind"
     );
-}
-
-fn leads(gateway: &Plimsoll) -> bool {
-    let page = || serde_json::from_str::<Value>(&gateway.get_quickly("/api/leader").ok()?.body).ok();
-    page().is_some_and(|page| page["mayWrite"] == true)
 }
 
 /// The number of binds that policies have refused.
@@ -96,16 +91,4 @@ fn licensed(at: usize) -> Value {
     let mut pod = pod("default", &format!("p{at}"), "10m", &json!({}));
     pod["metadata"]["labels"]["licence"] = "matlab".into();
     pod
-}
-
-fn scheduler_config(cluster: &ControlPlane, balancer: &Balancer, policies: &Path) -> String {
-    let url = format!("http://{}", balancer.address);
-    let arguments = ["scheduler-config", "--no-compile-cache", "--http-timeout", "3s", "--url", &url, "--policies"];
-    let printed =
-        command().args(arguments).arg(policies).arg("--kubeconfig").arg(cluster.kubeconfig()).output().unwrap();
-    assert!(printed.status.success(), "{printed:?}");
-    let printed = String::from_utf8(printed.stdout).unwrap();
-    // Its own limit of 50 requests a second is meant for other machines than a test's.
-    let printed = printed.replace("kubeconfig:", "qps: 5000\n  burst: 5000\n  kubeconfig:");
-    printed + "leaderElection: {leaderElect: false}\npodInitialBackoffSeconds: 1\npodMaxBackoffSeconds: 2\n"
 }

@@ -11,7 +11,7 @@ use plimsoll_harness::{
 };
 use serde_json::json;
 
-use crate::{args::View, objects};
+use crate::objects;
 
 /// An extender, or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl Contender {
         }
     }
 
-    pub(crate) fn start(self, cluster: &ControlPlane, view: View, snapshot: &Path) -> Result<Extender> {
+    pub(crate) fn start(self, cluster: &ControlPlane, snapshot: &Path) -> Result<Extender> {
         let directory = tempdir()?;
         let process = match self {
             Self::None => None,
@@ -79,8 +79,8 @@ impl Contender {
                 fs::write(&rules, samples::go_rules(&samples::five()))?;
                 Some(Peer::go(&rules, Some(snapshot))?)
             }
-            Self::PlimsollFive => Some(plimsoll(&samples::five(), directory.path(), cluster, view, snapshot)?),
-            Self::PlimsollTen => Some(plimsoll(&samples::ten(), directory.path(), cluster, view, snapshot)?),
+            Self::PlimsollFive => Some(plimsoll(&samples::five(), directory.path(), cluster)?),
+            Self::PlimsollTen => Some(plimsoll(&samples::ten(), directory.path(), cluster)?),
         };
         let extenders = process.iter().map(|peer| {
             json!({
@@ -104,17 +104,16 @@ impl Contender {
     }
 }
 
-fn plimsoll(samples: &[Sample], directory: &Path, cluster: &ControlPlane, view: View, snapshot: &Path) -> Result<Peer> {
+fn plimsoll(samples: &[Sample], directory: &Path, cluster: &ControlPlane) -> Result<Peer> {
     samples::lay_out(samples, policies(), directory)?;
     let mut command = command();
     command
         .args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--log-format", "json", "--policies"])
-        .arg(directory);
-    match view {
-        View::Snapshot => command.arg("--snapshot").arg(snapshot),
+        .arg(directory)
         // The scheduler binds; a gateway that binds would acquire a Lease and list again.
-        View::Watch => command.arg("--kubeconfig").arg(cluster.kubeconfig()).arg("--no-bind"),
-    };
+        .arg("--no-bind")
+        .arg("--kubeconfig")
+        .arg(cluster.kubeconfig());
     let plimsoll = Peer::announced_on_stderr(&mut command)?;
     plimsoll.wait_until_ready()?;
     Ok(plimsoll)
