@@ -15,7 +15,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
-use plimsoll_harness::samples::{self, Sample};
+use plimsoll_harness::samples;
 use serde::Serialize;
 
 use self::trio::{Builds, Rounds, Trio};
@@ -26,8 +26,7 @@ use crate::{
     plan::Plan,
     report,
     servers::Setting,
-    toggles::Toggles,
-    wire::{CHANGED, CLUSTER, NODE_BYTES, VERBS, window},
+    wire::{CLUSTER, NODE_BYTES, VERBS, window},
     world,
 };
 
@@ -37,9 +36,6 @@ const MOST: f64 = 1.05;
 /// The number of times that servers are started for a row, and of rounds between two starts.
 const STARTS: usize = 4;
 const ROUNDS_PER_START: usize = 6;
-
-/// The nodes of a request with whole nodes.
-const WHOLE: usize = 1_000;
 
 /// One verb of one row.
 #[derive(Debug, Serialize)]
@@ -61,76 +57,52 @@ pub(crate) fn measure(plan: &Plan, modules: &Modules, old: &Path) -> Result<Exit
     ensure!(old.exists(), "--against: {} does not exist", old.display());
     let builds = Builds::of(old)?;
     let mut lines = Vec::new();
-    for (policies, nodes, work) in [
-        (1, CLUSTER, "steady"),
-        (10, 500, "steady"),
-        (10, CLUSTER, "steady"),
-        (10, 500, "window"),
-        (10, 500, "unseen"),
-        (10, CLUSTER, "unseen"),
-        (10, CLUSTER, "ranks"),
-        (10, CLUSTER, "changed"),
-        (10, CLUSTER, "cold"),
+    for (work, mode, nodes) in [
+        ("steady", "names", 500),
+        ("steady", "names", CLUSTER),
+        ("window", "names", 500),
+        ("unseen", "names", 500),
+        ("unseen", "names", CLUSTER),
+        ("changed", "names", CLUSTER),
+        ("cold", "names", CLUSTER),
+        ("steady", "objects", 1_000),
     ] {
-        names(plan, modules, &builds, (policies, nodes, work), &mut lines)?;
+        let row = format!("{work} {mode} {nodes} 10");
+        if plan.wants(&row) {
+            add(&row, compare(plan, modules, &builds, (work, mode, nodes))?, &mut lines)?;
+        }
     }
-    objects(plan, modules, &builds, "steady", &mut lines)?;
-    objects(plan, modules, &builds, "changed", &mut lines)?;
     finish(&lines)
 }
 
-fn names(
+/// All rounds of one row.
+fn compare(
     plan: &Plan,
     modules: &Modules,
     builds: &Builds,
-    (policies, nodes, work): (usize, usize, &str),
-    lines: &mut Vec<Line>,
-) -> Result<()> {
-    let row = format!("{work} names {nodes} {policies}");
-    if !plan.wants(&row) {
-        return Ok(());
-    }
-    let samples = match (policies, work) {
-        (_, "ranks") => samples::five_twice(),
-        (1, _) => samples::one(),
-        _ => samples::ten(),
-    };
-    let rounds = match work {
-        "changed" => changed(plan, modules, builds, &samples)?,
-        "cold" => cold(plan, modules, builds, &samples)?,
-        work => {
-            let setting = Setting::new(modules, &samples, Some(world::snapshot(CLUSTER).as_bytes()))?;
+    (work, mode, nodes): (&str, &str, usize),
+) -> Result<[Rounds; 2]> {
+    let of_cluster = || Setting::new(modules, &samples::ten(), Some(world::snapshot(CLUSTER).as_bytes()));
+    match (work, mode) {
+        ("changed", _) => changed(plan, &Setting::new(modules, &samples::ten(), None)?, builds),
+        ("cold", _) => cold(plan, &of_cluster()?, builds),
+        (_, "objects") => {
+            let body = world::objects_body(nodes, nodes * NODE_BYTES);
+            by_call(plan, &Setting::new(modules, &samples::ten(), None)?, builds, 20, || body.clone())
+        }
+        _ => {
             let (body, mut number) = (world::names_body(nodes), 0);
-            let calls = if matches!(work, "steady" | "window") { 100 } else { 30 };
-            by_call(plan, &setting, builds, calls, || {
+            let calls = if work == "unseen" { 30 } else { 100 };
+            by_call(plan, &of_cluster()?, builds, calls, || {
                 number += 1;
                 match work {
                     "window" => window(number, nodes),
                     "unseen" => world::names_body_of(&world::unseen_pod(number), 0..nodes),
                     _ => body.clone(),
                 }
-            })?
+            })
         }
-    };
-    add(&row, rounds, lines)
-}
-
-fn objects(plan: &Plan, modules: &Modules, builds: &Builds, work: &str, lines: &mut Vec<Line>) -> Result<()> {
-    let row = format!("{work} objects {WHOLE} 10");
-    if !plan.wants(&row) {
-        return Ok(());
     }
-    let setting = Setting::new(modules, &samples::ten(), None)?;
-    let mut body = Toggles::new(world::objects_body(WHOLE, WHOLE * NODE_BYTES).to_vec())?;
-    let steady = body.body();
-    let rounds = by_call(plan, &setting, builds, 20, || {
-        if work == "steady" {
-            return steady.clone();
-        }
-        body.toggle(WHOLE / CHANGED);
-        body.body()
-    })?;
-    add(&row, rounds, lines)
 }
 
 /// Rounds of this many calls of each verb, each with the next body.
@@ -160,13 +132,12 @@ fn by_call(
 }
 
 /// The first calls of each verb after 1 % of the nodes has changed.
-fn changed(plan: &Plan, modules: &Modules, builds: &Builds, samples: &[Sample]) -> Result<[Rounds; 2]> {
-    let setting = Setting::new(modules, samples, None)?;
+fn changed(plan: &Plan, setting: &Setting, builds: &Builds) -> Result<[Rounds; 2]> {
     let body = world::names_body(CLUSTER);
     let mut rounds = VERBS.map(|_| Rounds::default());
     for _ in 0..STARTS {
         let mut changing = Changing::start()?;
-        let mut trio = Trio::start(&setting, builds, &["--kubeconfig", &changing.kubeconfig()?])?;
+        let mut trio = Trio::start(setting, builds, &["--kubeconfig", &changing.kubeconfig()?])?;
         VERBS.into_iter().try_for_each(|verb| trio.agree(verb, &body))?;
         for _ in 0..ROUNDS_PER_START {
             let mut times = VERBS.map(|_| Vec::new());
@@ -184,12 +155,11 @@ fn changed(plan: &Plan, modules: &Modules, builds: &Builds, samples: &[Sample]) 
 }
 
 /// The first call of each verb after a start.
-fn cold(plan: &Plan, modules: &Modules, builds: &Builds, samples: &[Sample]) -> Result<[Rounds; 2]> {
-    let setting = Setting::new(modules, samples, Some(world::snapshot(CLUSTER).as_bytes()))?;
+fn cold(plan: &Plan, setting: &Setting, builds: &Builds) -> Result<[Rounds; 2]> {
     let body = world::names_body(CLUSTER);
     let mut rounds = VERBS.map(|_| Rounds::default());
     for _ in 0..plan.times(STARTS * ROUNDS_PER_START).max(20) {
-        let mut trio = Trio::start(&setting, builds, &[])?;
+        let mut trio = Trio::start(setting, builds, &[])?;
         for (verb, rounds) in VERBS.into_iter().zip(&mut rounds) {
             rounds.add(&[trio.call(verb, &body)?]);
         }

@@ -12,12 +12,15 @@ use crate::{
     report::{Report, Row},
     sample::Sample,
     servers::Setting,
-    wire::{CHANGED, CLUSTER, VERBS},
+    wire::{CLUSTER, VERBS},
     world,
 };
 
 /// The time in which plimsoll must see a change.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Of the nodes, one in this many changes between two calls.
+const CHANGED: usize = 100;
 
 /// The label by which the changed nodes change sides.
 const POOL: &str = "example.com/pool";

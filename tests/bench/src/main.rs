@@ -29,7 +29,6 @@ mod reload;
 mod report;
 mod sample;
 mod servers;
-mod toggles;
 mod wire;
 mod world;
 

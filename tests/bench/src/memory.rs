@@ -45,11 +45,10 @@ pub(crate) fn measure(plan: &Plan, modules: &Modules, report: &mut Report) -> Re
         client.post("/prioritize", &body)?;
     }
     report.add(Row::new("first lists", "watch", size.nodes, ten.len()).timed(&listed))?;
-    let mib = |mib: f64| format!("{mib:.0} MiB");
     let (now, peak) = (resident(&plimsoll, "VmRSS:")?, resident(&plimsoll, "VmHWM:")?);
     let what = if plan.quick { "memory, 500 nodes, 15,000 pods" } else { "memory, 5,000 nodes, 150,000 pods" };
-    report.at_most(what, MOST_MIB, Some(now), mib);
-    report.at_most("the same at its highest, the first lists included", MOST_MIB, Some(peak), mib);
+    report.at_most(what, MOST_MIB, Some(now), "MiB");
+    report.at_most("the same at its highest, the first lists included", MOST_MIB, Some(peak), "MiB");
     Ok(())
 }
 

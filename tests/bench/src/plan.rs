@@ -18,12 +18,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TEXT", default_value = "")]
     filter: String,
 
-    /// Call plimsoll alone, for a profiler
-    #[arg(long)]
-    alone: bool,
-
     /// Compare with another build of plimsoll, call by call, and measure nothing else; exit code 1 if a call was clearly slower than with BINARY
-    #[arg(long, value_name = "BINARY", conflicts_with = "alone")]
+    #[arg(long, value_name = "BINARY")]
     pub(crate) against: Option<PathBuf>,
 
     /// The modules [default: target/policies, which `make policies` fills]
@@ -38,7 +34,6 @@ pub(crate) struct Args {
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) quick: bool,
-    alone: bool,
     filter: String,
 }
 
@@ -46,7 +41,7 @@ pub(crate) struct Plan {
 
 impl Args {
     pub(crate) fn plan(&self) -> Plan {
-        Plan { quick: self.quick, alone: self.alone, filter: self.filter.clone() }
+        Plan { quick: self.quick, filter: self.filter.clone() }
     }
 }
 
@@ -61,8 +56,7 @@ impl Plan {
     /// So many seconds and calls, or a fraction of them.
     pub(crate) fn effort(&self, seconds: u64, calls: usize) -> Effort {
         let share = if self.quick { 8 } else { 1 };
-        let calls = if self.alone { usize::MAX } else { calls.div_ceil(share) };
-        Effort { time: Duration::from_secs(seconds) / share as u32, calls, alone: self.alone }
+        Effort { time: Duration::from_secs(seconds) / share as u32, calls: calls.div_ceil(share) }
     }
 
     /// The number of times that something is done which takes long each time.

@@ -7,8 +7,6 @@ use std::time::{Duration, Instant};
 pub(crate) struct Effort {
     pub(crate) time: Duration,
     pub(crate) calls: usize,
-    /// Peers are not called.
-    pub(crate) alone: bool,
 }
 
 /// The times of many calls.

@@ -34,11 +34,6 @@ impl Sample {
     }
 }
 
-/// One policy that filters and scores.
-pub fn one() -> Vec<Sample> {
-    vec![gpu("gpu", "gpu")]
-}
-
 /// Five policies, each with a part in placing a pod: two filters, one of both, a score and a rank.
 pub fn five() -> Vec<Sample> {
     vec![
@@ -85,12 +80,6 @@ pub fn tens(times: usize) -> Vec<Sample> {
     let copy =
         |at: usize| ten().into_iter().map(move |sample| Sample { name: format!("{}-{at}", sample.name), ..sample });
     (0..times).flat_map(copy).collect()
-}
-
-/// [`five`] twice: two of the ten are ranks, which see all nodes together.
-pub fn five_twice() -> Vec<Sample> {
-    let again = |sample: Sample| Sample { name: format!("{}-2", sample.name), ..sample };
-    five().into_iter().chain(five().into_iter().map(again)).collect()
 }
 
 fn pool(name: &str, label: &str, pools: &Value, shared: &[&str]) -> Sample {
