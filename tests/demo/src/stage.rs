@@ -1,17 +1,15 @@
 //! The demo's own directory: copies of the sample policies, the cluster, and a pod to play with.
 
-mod marker;
-
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context, Result, bail};
-use plimsoll_harness::binary;
+use anyhow::{Context, Result, ensure};
+use plimsoll_harness::{binary, guest, policies, workspace};
 
-use crate::args::Args;
-use marker::{Marker, POLICIES};
+/// In a directory that a demo has made.
+const MARKER: &str = ".plimsoll-demo";
 
 /// Where the demo's files are.
 pub(crate) struct Stage {
@@ -20,7 +18,6 @@ pub(crate) struct Stage {
     pod: PathBuf,
     /// Where the gateway caches compiled policies.
     cache: PathBuf,
-    guests: PathBuf,
 }
 
 const DRAIN_SIDECAR: &str = "# Keeps pods off a zone that is being drained.\norder: 50\nmatch:\n  namespaces: [web]\n";
@@ -29,38 +26,31 @@ const FRAGILE_SIDECAR: &str = "# Crashes for pods of the app `train`; its faults
 // === impl Stage ===
 
 impl Stage {
-    /// Lays everything out.
-    pub(crate) fn lay(args: &Args) -> Result<Self> {
-        for directory in [&args.policies, &args.guests] {
-            if !directory.is_dir() {
-                bail!("{} is not there: run `make policies` first", directory.display());
-            }
+    /// Lays everything out, in place of an earlier demo's policies.
+    ///
+    /// # Errors
+    /// If there are files that no demo has made.
+    pub(crate) fn lay(directory: &Path) -> Result<Self> {
+        let shown = || directory.display().to_string();
+        fs::create_dir_all(directory).with_context(shown)?;
+        let is_own = directory.join(MARKER).exists() || fs::read_dir(directory)?.next().is_none();
+        ensure!(is_own, "{} is not empty, and no demo has made it: name another --directory", shown());
+        fs::write(directory.join(MARKER), "")?;
+        let [own, snapshot, pod, cache] =
+            ["policies", "cluster.json", "pod.json", "cache"].map(|name| directory.join(name));
+        let stage = Self { policies: own, snapshot, pod, cache };
+        if stage.policies.exists() {
+            fs::remove_dir_all(&stage.policies)?;
         }
-        let stage = Self {
-            policies: args.directory.join(POLICIES),
-            snapshot: args.directory.join("cluster.json"),
-            pod: args.directory.join("pod.json"),
-            cache: args.directory.join("cache"),
-            guests: args.guests.clone(),
-        };
-        let mut marker = Marker::claim(&args.directory)?;
-        fs::create_dir_all(&stage.policies).with_context(|| stage.policies.display().to_string())?;
-        for entry in fs::read_dir(&args.policies)? {
+        fs::create_dir(&stage.policies)?;
+        for entry in fs::read_dir(policies())? {
             let path = entry?.path();
             if path.is_file() {
-                let name = path.file_name().unwrap_or_default();
-                marker.note(&Path::new(POLICIES).join(name))?;
-                copy(&path, &stage.policies.join(name))?;
-            }
-        }
-        for policy in ["zone-drain", "fragile"] {
-            for ending in ["wasm", "yaml"] {
-                marker.note(&Path::new(POLICIES).join(format!("{policy}.{ending}")))?;
+                copy(&path, &stage.policies.join(path.file_name().unwrap_or_default()))?;
             }
         }
         fs::write(&stage.snapshot, plimsoll_sample::cluster().to_string())?;
-        let pod = plimsoll_sample::pod("team-a", "api", 0);
-        fs::write(&stage.pod, format!("{pod:#}\n"))?;
+        fs::write(&stage.pod, format!("{:#}\n", plimsoll_sample::pod("team-a", "api", 0)))?;
         fs::write(stage.policies.join("zone-drain.yaml"), DRAIN_SIDECAR)?;
         stage.put("zone_drain_v1", "zone-drain")?;
         Ok(stage)
@@ -72,15 +62,13 @@ impl Stage {
     }
 
     /// The commands to type next.
-    pub(crate) fn next_commands(&self, args: &Args) -> String {
-        let here = std::env::current_dir().unwrap_or_default();
-        let program = binary().strip_prefix(here).unwrap_or(binary()).display();
+    pub(crate) fn next_commands(&self) -> String {
+        let program = binary().strip_prefix(workspace()).unwrap_or(binary()).display();
         let (policies, snapshot, pod) = (self.policies.display(), self.snapshot.display(), self.pod.display());
         format!(
             "\nNext:\n  {program} run --policies {policies} --snapshot {snapshot} --pod {pod}\n  \
-             {program} check {}/*.wasm\n  {program} serve --policies {policies} --snapshot {snapshot}\n  \
-             {program} scheduler-config --no-bind --policies {policies}",
-            args.policies.display()
+             {program} check target/policies/*.wasm\n  {program} serve --policies {policies} --snapshot {snapshot}\n  \
+             {program} scheduler-config --no-bind --policies {policies}"
         )
     }
 
@@ -96,9 +84,9 @@ impl Stage {
     }
 
     /// Puts a guest in place in one step, as a careful operator would.
-    fn put(&self, guest: &str, policy: &str) -> Result<()> {
+    fn put(&self, name: &str, policy: &str) -> Result<()> {
         let unfinished = self.policies.join(format!(".{policy}.wasm"));
-        copy(&self.guests.join(format!("{guest}.wasm")), &unfinished)?;
+        copy(&guest(name), &unfinished)?;
         Ok(fs::rename(&unfinished, self.policies.join(format!("{policy}.wasm")))?)
     }
 }

@@ -12,7 +12,6 @@ use serde_json::Value;
 
 use crate::{
     load::Load,
-    output::say,
     scheduler::{Scheduler, SchedulerDecision},
     stage::Stage,
 };
@@ -46,28 +45,28 @@ impl<'a> Story<'a> {
 
     /// Schedules pods one after another, and tells where each goes and who rejected which nodes.
     pub(crate) fn place(&mut self, count: usize, title: &str) -> Result<()> {
-        say(&format!("\n{title}"));
+        println!("\n{title}");
         for pod in self.pods.by_ref().take(count) {
             let decision = self.scheduler.schedule(&pod, &self.nodes)?;
             let text = |key: &str| pod["metadata"][key].as_str().unwrap_or_default();
-            say(&line(&format!("{}/{}", text("namespace"), text("name")), &decision));
+            println!("{}", line(&format!("{}/{}", text("namespace"), text("name")), &decision));
         }
         Ok(())
     }
 
     pub(crate) fn swap(&self) -> Result<()> {
-        say("\n2. Another version of `zone-drain` is dropped into the directory: it drains zone a instead of c");
+        println!("\n2. Another version of `zone-drain` is dropped into the directory: it drains zone a instead of c");
         let dropped = Instant::now();
         self.stage.swap_zone_drain()?;
         let answered =
             wait_until("an answer by the new version", || self.load.answered_with("zone a is being drained"))?;
         let after = answered.saturating_duration_since(dropped);
-        say(&format!("   first answer by it {} after the file appeared", text(after)));
+        println!("   first answer by it {} after the file appeared", text(after));
         Ok(())
     }
 
     pub(crate) fn crash(&self) -> Result<()> {
-        say("\n3. A policy that crashes is dropped into the directory: `fragile`, onError: ignore");
+        println!("\n3. A policy that crashes is dropped into the directory: `fragile`, onError: ignore");
         self.stage.add_fragile()?;
         let loaded = |line: &Value| line["message"] == "policy loaded" && line["policy"] == "fragile";
         self.gateway.wait_for_log("the policy to be in force", loaded).map(drop)
@@ -77,12 +76,12 @@ impl<'a> Story<'a> {
         let metrics = self.gateway.get("/metrics")?.body;
         let panics = |line: &&str| line.starts_with("plimsoll_policy_calls_total") && line.contains("panic");
         let faults = metrics.lines().find(panics).context("the metrics do not tell of the crash")?;
-        say(&format!("   its faults are counted: {faults}"));
+        println!("   its faults are counted: {faults}");
         Ok(())
     }
 
     pub(crate) fn preempt(&self) -> Result<()> {
-        say("\n4. A pod finds no room, and the scheduler offers six nodes with a victim each");
+        println!("\n4. A pod finds no room, and the scheduler offers six nodes with a victim each");
         let mut urgent = pod("team-a", "store", 4_711);
         urgent["spec"]["priority"] = 1_000.into();
         let offered: BTreeMap<_, _> = OFFERED.into_iter().filter_map(victim).collect();
@@ -93,25 +92,25 @@ impl<'a> Story<'a> {
             } else {
                 "dropped: with the victim gone it would still be refused"
             };
-            say(&format!("   {node:<10} {fate}"));
+            println!("   {node:<10} {fate}");
         }
         Ok(())
     }
 
     pub(crate) fn end(self) -> Result<()> {
         let totals = self.load.stop();
-        say("\n5. In figures (of a build that is hardly optimised; `make bench` measures speed)");
+        println!("\n5. In figures (of a build that is hardly optimised; `make bench` measures speed)");
         for (verb, mut times) in
             [("filter", self.scheduler.filter_times), ("prioritize", self.scheduler.prioritize_times)]
         {
             times.sort_unstable();
             let last = times.len().saturating_sub(1);
             let at = |percent: usize| text(times.get(last * percent / 100).copied().unwrap_or_default());
-            say(&format!("   {verb:<11} {} calls, p50 {}, p99 {}", times.len(), at(50), at(99)));
+            println!("   {verb:<11} {} calls, p50 {}, p99 {}", times.len(), at(50), at(99));
         }
-        say(&format!("   meanwhile a second scheduler called {} times without a pause", totals.calls));
+        println!("   meanwhile a second scheduler called {} times without a pause", totals.calls);
         ensure!(totals.failure.is_none(), "a call failed: {}", totals.failure.unwrap_or_default());
-        say("   failed calls: 0");
+        println!("   failed calls: 0");
         Ok(())
     }
 }
