@@ -10,8 +10,11 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use plimsoll_core::Loader;
+use plimsoll_harness::binary;
+use plimsoll_wasm::{ChildConfig, EngineConfig, WasmLoader, module_of};
 
-use crate::{gateway, output::say, worker::Counts};
+use crate::worker::{Counts, say};
 
 /// A worker that says nothing for so long has met a module that takes too long without bounds.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -43,7 +46,7 @@ pub(crate) fn supervise(mut seed: u64, until: Instant, folder: &Path) -> Result<
         let last: u64 = fs::read_to_string(folder.join("current.seed"))?.parse()?;
         let kept = folder.join(format!("ended-{last}.wasm"));
         fs::copy(folder.join("current.wasm"), &kept)?;
-        let gateway = gateway::answer(&kept)?;
+        let gateway = answer(&kept)?;
         say(&format!("{which}: seed {last}: {}; a compile process: {gateway}", kept.display()))?;
         // Time alone is what the compile process is bounded for.
         let name = if matches!(end, End::Stuck) { "too slow without bounds" } else { "failures" };
@@ -75,6 +78,14 @@ fn run(seed: u64, left: Duration) -> Result<(Counts, End)> {
     }
     let status = child.wait()?;
     Ok((counts, if status.success() { End::Done } else { End::Died(status.to_string()) }))
+}
+
+/// The answer that a gateway gives to a module.
+fn answer(module: &Path) -> Result<String> {
+    let child = ChildConfig { timeout: Duration::from_secs(10), ..ChildConfig::of(binary()) };
+    let config = EngineConfig { max_calls: 2, ..EngineConfig::new(child) };
+    let loaded = WasmLoader::new(config)?.load("", &module_of(&fs::read(module)?));
+    Ok(loaded.map_or_else(|error| error.to_string(), |_| "accepted".to_owned()))
 }
 
 fn stop(mut child: Child) -> End {
