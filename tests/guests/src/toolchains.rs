@@ -131,13 +131,7 @@ pub fn go_program(folder: &str) -> Option<Vec<u8>> {
 pub fn c_sdk_clang(arguments: &[&str]) -> Option<Output> {
     let mut command = Command::new("clang");
     command.current_dir(c_sdk()).args(arguments);
-    match run(&mut command, C_ADVICE) {
-        Ok(output) => Some(output),
-        Err(missing) => {
-            plimsoll_harness::skip(&format!("the C SDK cannot be tested: {missing}"));
-            None
-        }
-    }
+    or_skip("the C SDK cannot be tested", run(&mut command, C_ADVICE))
 }
 
 /// Runs a Go command in the folder of the Go SDK.
@@ -146,13 +140,7 @@ pub fn c_sdk_clang(arguments: &[&str]) -> Option<Output> {
 pub fn go_sdk_command(program: &str, arguments: &[&str]) -> Option<Output> {
     let mut command = Command::new(program);
     command.current_dir(go_sdk()).args(arguments);
-    match run(&mut command, GO_ADVICE) {
-        Ok(output) => Some(output),
-        Err(missing) => {
-            plimsoll_harness::skip(&format!("the Go SDK cannot be tested: {missing}"));
-            None
-        }
-    }
+    or_skip("the Go SDK cannot be tested", run(&mut command, GO_ADVICE))
 }
 
 fn c_sdk() -> PathBuf {
@@ -164,13 +152,12 @@ fn go_sdk() -> PathBuf {
 }
 
 fn module(what: &str, built: &Built) -> Option<Vec<u8>> {
-    match built {
-        Ok(module) => Some(module.clone()),
-        Err(missing) => {
-            plimsoll_harness::skip(&format!("{what} cannot be built: {missing}"));
-            None
-        }
-    }
+    or_skip(&format!("{what} cannot be built"), built.clone())
+}
+
+/// None where a tool is missing: the test is reported as skipped.
+fn or_skip<T>(what: &str, result: Result<T, String>) -> Option<T> {
+    result.inspect_err(|missing| plimsoll_harness::skip(&format!("{what}: {missing}"))).ok()
 }
 
 /// Builds a policy in C as docs/languages/c.md says.

@@ -1,6 +1,6 @@
 //! Connections: many, slow, left, reused, and drained.
 
-use std::{fs, net::SocketAddr, process::Command, sync::Arc, time::Duration};
+use std::{net::SocketAddr, process::Command, sync::Arc, time::Duration};
 
 use plimsoll_contract::{
     check,
@@ -28,27 +28,6 @@ fn raw(length: usize, body: &str) -> String {
 async fn serves(address: SocketAddr) {
     let mut client = Client::connect(address).await.unwrap();
     assert_eq!(client.post("/filter", BY_NAME).await.unwrap().text(), BY_NAME_FILTERED);
-}
-
-/// The number of connections that fit, client and server being one process that other tests share.
-fn room_for_connections() -> usize {
-    let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
-    let line = limits.lines().find(|line| line.starts_with("Max open files"));
-    let files = line.and_then(|line| line.split_whitespace().nth(3)?.parse().ok()).unwrap_or(1024usize);
-    (files.saturating_sub(600) / 2).min(10_000)
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn ten_thousand_connections_opened_and_left_stop_nobody() {
-    let server = server(WireConfig { max_connections: 20_000, ..WireConfig::default() }).await;
-    let mut left = Vec::new();
-    for _ in 0..room_for_connections() {
-        left.push(within("connecting", TcpStream::connect(server.address)).await.unwrap().unwrap());
-    }
-    serves(server.address).await;
-    drop(left);
-    serves(server.address).await;
-    server.stopped().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,7 +5,7 @@ use std::{
     process::{Command, Output},
 };
 
-use super::{Built, finish, module, output, run};
+use super::{Built, finish, module, or_skip, output, run};
 
 const NODE_ADVICE: &str = "install Node.js 20 or later, and type npm ci in plugin-sdk/assemblyscript";
 
@@ -26,13 +26,8 @@ pub fn assemblyscript_example(name: &str) -> Option<Vec<u8>> {
 ///
 /// None where there is no Node.js with the packages of the SDK: the test is reported as skipped.
 pub fn assemblyscript_sdk_tests() -> Option<Output> {
-    match installed().and_then(|()| run(sdk("sh").args(["-c", TESTS]), NODE_ADVICE)) {
-        Ok(output) => Some(output),
-        Err(missing) => {
-            plimsoll_harness::skip(&format!("the AssemblyScript SDK cannot be tested: {missing}"));
-            None
-        }
-    }
+    let tested = installed().and_then(|()| run(sdk("sh").args(["-c", TESTS]), NODE_ADVICE));
+    or_skip("the AssemblyScript SDK cannot be tested", tested)
 }
 
 fn build(source: &str) -> Built {

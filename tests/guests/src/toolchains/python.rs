@@ -5,7 +5,7 @@ use std::{
     process::{Command, Output},
 };
 
-use super::{Built, Sample, finish, module, output, run};
+use super::{Built, Sample, finish, module, or_skip, output, run};
 
 const PYTHON_ADVICE: &str = "install Python 3.10 or later, and in target/python a venv with plugin-sdk/python[test]";
 
@@ -23,15 +23,12 @@ pub fn python_example(name: &str) -> Option<Vec<u8>> {
 ///
 /// None where there is no such module: the test is reported as skipped.
 pub fn python_sdk_command(module: &str, arguments: &[&str]) -> Option<Output> {
-    let has = |output: Output| output.status.success().then_some(()).ok_or_else(|| format!("there is no {module}"));
+    let has = |output: Output| {
+        output.status.success().then_some(()).ok_or_else(|| format!("there is no {module}; {PYTHON_ADVICE}"))
+    };
     let found = run(python().arg("-c").arg(format!("import {module}")), PYTHON_ADVICE).and_then(has);
-    match found.and_then(|()| run(python().arg("-m").arg(module).args(arguments), PYTHON_ADVICE)) {
-        Ok(output) => Some(output),
-        Err(missing) => {
-            plimsoll_harness::skip(&format!("the Python SDK cannot be tested: {missing}; {PYTHON_ADVICE}"));
-            None
-        }
-    }
+    let ran = found.and_then(|()| run(python().arg("-m").arg(module).args(arguments), PYTHON_ADVICE));
+    or_skip("the Python SDK cannot be tested", ran)
 }
 
 /// The sample policy of this name in Python.

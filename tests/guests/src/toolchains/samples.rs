@@ -5,7 +5,7 @@ use std::{
     process::Command,
 };
 
-use super::{Built, C_ADVICE, GO_ADVICE, Sample, build_c, build_go_in, c_sdk, module, output, run};
+use super::{Built, C_ADVICE, GO_ADVICE, Sample, build_c, build_go_in, c_sdk, module, or_skip, output, run};
 
 /// The sample policy of this name in Go.
 ///
@@ -49,13 +49,8 @@ fn sample(
     tested: Result<Vec<std::process::Output>, String>,
     build: impl FnOnce() -> Built,
 ) -> Option<Sample> {
-    match tested {
-        Ok(tests) => Some(Sample { tests, module: module(name, &build())? }),
-        Err(missing) => {
-            plimsoll_harness::skip(&format!("{name} cannot be tested: {missing}"));
-            None
-        }
-    }
+    let tests = or_skip(&format!("{name} cannot be tested"), tested)?;
+    Some(Sample { tests, module: module(name, &build())? })
 }
 
 fn folder(name: &str) -> PathBuf {

@@ -8,7 +8,7 @@ use std::{
     sync::OnceLock,
 };
 
-use super::{Built, Sample, finish, module, output, run};
+use super::{Built, Sample, finish, module, or_skip, output, run};
 
 const NODE_ADVICE: &str = "install Node.js 20 or later, and type npm ci in plugin-sdk/typescript";
 
@@ -32,13 +32,8 @@ pub fn typescript_example(name: &str) -> Option<Vec<u8>> {
 /// # Panics
 /// If the types are wrong, or as for [`super::c_guest`].
 pub fn typescript_sdk_tests() -> Option<Output> {
-    match compiled().clone().and_then(|()| run(sdk("sh").args(["-c", TESTS]), NODE_ADVICE)) {
-        Ok(output) => Some(output),
-        Err(missing) => {
-            plimsoll_harness::skip(&format!("the TypeScript SDK cannot be tested: {missing}"));
-            None
-        }
-    }
+    let tested = compiled().clone().and_then(|()| run(sdk("sh").args(["-c", TESTS]), NODE_ADVICE));
+    or_skip("the TypeScript SDK cannot be tested", tested)
 }
 
 /// The sample policy of this name in TypeScript.
@@ -48,13 +43,8 @@ pub fn typescript_sdk_tests() -> Option<Output> {
 /// # Panics
 /// If its types are wrong, or as for [`super::c_guest`].
 pub fn typescript_sample(name: &str) -> Option<Sample> {
-    match compiled().clone().and_then(|()| build_sample(name)) {
-        Ok(sample) => Some(sample),
-        Err(missing) => {
-            plimsoll_harness::skip(&format!("{name} in TypeScript cannot be built: {missing}"));
-            None
-        }
-    }
+    let built = compiled().clone().and_then(|()| build_sample(name));
+    or_skip(&format!("{name} in TypeScript cannot be built"), built)
 }
 
 /// Builds a sample in a copy of its folder, which has the packages of the SDK in place of those that npm installs.
