@@ -77,7 +77,9 @@ impl<T: Attribute> Columns<T> {
 
     /// The column of an attribute, if it was ever asked for.
     pub(crate) fn known(&self, attribute: &T, rows: usize) -> Option<Arc<Column>> {
-        self.by_attribute.read().contains_key(attribute).then(|| self.get(attribute, rows))
+        // The lock is released first: `get` may have to write.
+        let is_known = self.by_attribute.read().contains_key(attribute);
+        is_known.then(|| self.get(attribute, rows))
     }
 
     /// The column of an attribute, if it was asked for in this version.

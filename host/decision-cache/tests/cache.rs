@@ -368,8 +368,10 @@ fn a_witness_has_the_values_that_an_answer_follows_from() {
 fn the_tree_shows_what_is_known() {
     let cache = Cache::default();
     let function = |reads: &Reads<'_>| (reads.read(&Of::Subject(0)) + reads.read(&Of::Row(2))).to_string();
-    let world = world(2, |row| row as i64 * 2);
+    let mut world = world(2, |row| row as i64 * 2);
     evaluated(&cache, &world, function);
+    // Of a later snapshot too, whose columns are still those of the one before.
+    world.snapshot = Arc::new(world.snapshot.next(world.snapshot.rows.clone()));
     let Some(DecisionTree::Read(Of::Subject(0), of_subject)) = cache.decision_tree(&world) else {
         panic!("the subject comes first")
     };
