@@ -29,7 +29,6 @@ pub struct ApiServer {
     fenced: Arc<Fenced>,
     url: String,
     namespace: String,
-    has_namespaces: bool,
 }
 
 /// Makes a client whose connections end with a term as leader.
@@ -53,18 +52,17 @@ impl ApiServer {
         let client = Client::try_from(config.clone());
         let client = client.map_err(|error| ConnectError::Client { url: url.clone(), cause: error_text(&error) })?;
         let fenced = Arc::new(move |term: &Arc<Term>| fenced_client(&config, term));
-        Ok(Self { client, fenced, url, namespace, has_namespaces: true })
+        Ok(Self { client, fenced, url, namespace })
     }
 
-    /// An API server within a test, behind these clients. It has no namespaces: no decision of the watch or of a binder
-    /// depends on them, and each watch more makes the order of wake-ups, which is random in tokio, matter more.
+    /// An API server within a test, behind these clients.
     #[cfg(test)]
     pub(crate) fn within(
         client: Client,
         fenced: impl Fn(&Arc<Term>) -> kube::Result<Client> + Send + Sync + 'static,
     ) -> Self {
         let (url, namespace) = ("http://within".to_owned(), "default".to_owned());
-        Self { client, fenced: Arc::new(fenced), url, namespace, has_namespaces: false }
+        Self { client, fenced: Arc::new(fenced), url, namespace }
     }
 
     /// Whether this process runs in a pod that has a service account.
@@ -90,11 +88,6 @@ impl ApiServer {
         let config_maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), namespace);
         let read = config_maps.get(name).await.map_err(|error| error_text(&error));
         Ok(read?.data.unwrap_or_default())
-    }
-
-    /// Whether namespaces are watched.
-    pub(crate) fn has_namespaces(&self) -> bool {
-        self.has_namespaces
     }
 
     /// A client that writes while this term lasts, and never after it.

@@ -57,11 +57,7 @@ impl ClusterWatch {
         let silence = MAX_SILENCE.min(max_staleness / 2);
         let mut tasks = JoinSet::new();
         for resource in Resource::ALL {
-            if resource == Resource::Namespaces && !api.has_namespaces() {
-                shared.skip(resource);
-            } else {
-                tasks.spawn(reflector::follow(api.client().clone(), resource, Arc::clone(&shared), silence));
-            }
+            tasks.spawn(reflector::follow(api.client().clone(), resource, Arc::clone(&shared), silence));
         }
         tasks.spawn(keep_publishing(Arc::clone(&shared)));
         Self { shared, _tasks: tasks }

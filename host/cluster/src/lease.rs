@@ -13,7 +13,7 @@
 mod election;
 mod elector;
 
-use std::{future::Future, sync::Arc};
+use std::future::Future;
 
 use parking_lot::Mutex;
 use tokio::{
@@ -23,43 +23,10 @@ use tokio::{
 use tracing::warn;
 
 use self::elector::Elector;
-use crate::{
-    ApiServer, clock,
-    term::{LeaseTimings, Term},
-};
+use crate::{ApiServer, clock};
 
-pub use election::URL_ANNOTATION;
-
-/// The Lease and the candidate.
-#[derive(Debug, Clone)]
-pub struct LeaseConfig {
-    /// The namespace of the Lease.
-    pub namespace: String,
-    /// Its name.
-    pub name: String,
-    /// The pod's name, for people. The identity that is written is unique to the process.
-    pub identity: String,
-    /// The URL to which standbys forward while this process leads.
-    pub url: String,
-    /// The duration of the Lease.
-    pub timings: LeaseTimings,
-}
-
-/// The state of the election, for this process.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LeadershipState {
-    /// It holds the Lease.
-    Leads(Arc<Term>),
-    /// Another process holds the Lease.
-    Follows {
-        /// Its identity.
-        holder: Arc<str>,
-        /// Its URL, if the Lease has one.
-        url: Option<Arc<str>>,
-    },
-    /// No holder can be asked; the text says why.
-    Vacant(Arc<str>),
-}
+pub use election::{LeaseConfig, URL_ANNOTATION};
+pub use elector::LeadershipState;
 
 /// A running election; dropping it ends the campaign without releasing the Lease.
 #[derive(Debug)]

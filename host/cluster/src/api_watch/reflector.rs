@@ -181,15 +181,12 @@ impl Reflector {
         let WatchEvent { kind, object } = serde_json::from_str(&line)?;
         match kind {
             EventKind::Error => return Err(WatchFailure::ended(object)),
-            EventKind::Bookmark => {
-                *position = Position::of(object)?;
-                self.shared.well(self.resource);
-            }
+            EventKind::Bookmark => self.shared.well(self.resource),
             EventKind::Added | EventKind::Modified | EventKind::Deleted => {
                 self.shared.event(self.resource, self.resource.read(object.get()), kind == EventKind::Deleted);
-                *position = Position::Event(line);
             }
         }
+        *position = Position::Event(line);
         Ok(())
     }
 }

@@ -125,11 +125,6 @@ impl Shared {
         }
     }
 
-    /// Nothing waits for the first list of a resource that is not watched.
-    pub(super) fn skip(&self, resource: Resource) {
-        self.complete(&mut self.view.lock(), resource, 1);
-    }
-
     /// Publishes, and then wakes those who wait for the round.
     fn complete(&self, view: &mut View, resource: Resource, round: u64) {
         let complete = &mut view.rounds.complete[resource as usize];

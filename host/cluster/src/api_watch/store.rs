@@ -17,10 +17,8 @@ use std::{
 
 use plimsoll_core::{Cluster, Node, Pod, Pool, Slots, Unlisted};
 
-use self::{entry::NodeEntry, namespaces::NamespaceStore, reservations::ReservedPod};
+use self::{entry::NodeEntry, namespaces::NamespaceStore};
 use super::resource::{Resource, WatchedObject};
-
-pub(crate) use self::reservations::ReservationId;
 
 /// Nodes, the pods that are bound to them and have not ended, and reserved pods.
 ///
@@ -48,6 +46,32 @@ pub(crate) struct ClusterStore {
     /// The pods of the nodes that are not published.
     unlisted: Unlisted,
     cluster: Arc<Cluster>,
+}
+
+/// A reservation's identity: it alone changes or ends the reservation, and no other one of the same pod.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ReservationId {
+    uid: Box<str>,
+    number: u64,
+}
+
+/// A pod that is being bound, or was, and that the watch has not shown yet.
+#[derive(Debug)]
+struct ReservedPod {
+    number: u64,
+    pod: Arc<Pod>,
+    bind: BindState,
+}
+
+/// The bind of a reserved pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BindState {
+    /// It is in progress.
+    Open,
+    /// It is over: reads and lists that began later show its outcome.
+    Settled(Instant),
+    /// Another replica decides about it.
+    Forwarded,
 }
 
 /// A pod as a key: its UID, which the pod itself holds, so that none is stored twice.
@@ -184,6 +208,20 @@ impl ClusterStore {
         if let Some(entry) = self.entries.get_mut(node) {
             entry.remove(pod);
             self.dirty.insert(node.into());
+        }
+    }
+}
+
+// === impl ReservedPod ===
+
+impl ReservedPod {
+    /// Whether a read or a list that `began` then shows the outcome of the bind. One that began at the very moment may have
+    /// been sent before it: the clock has steps.
+    fn is_settled_before(&self, began: Instant) -> bool {
+        match self.bind {
+            BindState::Open => false,
+            BindState::Settled(settled) => settled < began,
+            BindState::Forwarded => true,
         }
     }
 }

@@ -66,9 +66,9 @@ pub(super) enum EventKind {
 /// The point after which a watch receives events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Position {
-    /// A list or a bookmark of this version.
+    /// A list of this version.
     Version(String),
-    /// The event of this line. Its version is read only when the watch is restarted.
+    /// The event or bookmark of this line. Its version is read only when the watch is restarted.
     Event(String),
 }
 
@@ -83,18 +83,12 @@ pub(super) struct WatchFailure {
 // === impl Position ===
 
 impl Position {
-    /// The version; `None` if the event has none.
+    /// The version; `None` if the line has none.
     pub(super) fn version(&self) -> Option<String> {
         match self {
             Self::Version(version) => Some(version.clone()),
             Self::Event(line) => text_at(line, "/object/metadata/resourceVersion"),
         }
-    }
-
-    /// Of a bookmark.
-    pub(super) fn of(bookmark: &RawValue) -> Result<Self, WatchFailure> {
-        let version = text_at(bookmark.get(), "/metadata/resourceVersion").map(Self::Version);
-        version.ok_or_else(|| WatchFailure::out_of_step(&"a bookmark without a version"))
     }
 }
 
@@ -194,10 +188,7 @@ mod tests {
         let event: WatchEvent<'_> = serde_json::from_str(line).unwrap();
         assert_eq!(event.kind, EventKind::Added);
         assert_eq!(Position::Event(line.to_owned()).version().as_deref(), Some("9"));
-        let bookmark = |metadata: &str| RawValue::from_string(format!(r#"{{"metadata":{metadata}}}"#)).unwrap();
-        assert!(Position::of(&bookmark("{}")).unwrap_err().needs_list);
-        let at = Position::of(&bookmark(r#"{"resourceVersion":"10"}"#)).unwrap();
-        assert_eq!(at, Position::Version("10".to_owned()));
+        assert_eq!(Position::Event(r#"{"type":"BOOKMARK","object":{}}"#.to_owned()).version(), None);
         assert!(serde_json::from_str::<WatchEvent<'_>>(r#"{"type":"OTHER","object":{}}"#).is_err());
     }
 

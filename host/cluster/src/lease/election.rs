@@ -23,11 +23,25 @@ use k8s_openapi::{
     jiff::Timestamp,
 };
 
-use super::LeaseConfig;
 use crate::term::{LeaseTimings, Term};
 
 /// The annotation of the Lease with its holder's URL.
 pub const URL_ANNOTATION: &str = "plimsoll/url";
+
+/// The Lease and the candidate.
+#[derive(Debug, Clone)]
+pub struct LeaseConfig {
+    /// The namespace of the Lease.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// The pod's name, for people. The identity that is written is unique to the process.
+    pub identity: String,
+    /// The URL to which standbys forward while this process leads.
+    pub url: String,
+    /// The duration of the Lease.
+    pub timings: LeaseTimings,
+}
 
 /// One candidate's part in the election.
 #[derive(Debug)]

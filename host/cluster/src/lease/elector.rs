@@ -7,15 +7,29 @@ use kube::{Api, api::PostParams};
 use tokio::sync::{oneshot, watch};
 use tracing::{info, warn};
 
-use super::{
-    LeadershipState, LeaseConfig,
-    election::{Election, ElectionStep, holder, url},
-};
+use super::election::{Election, ElectionStep, LeaseConfig, holder, url};
 use crate::{
     ApiServer,
     api::error_text,
     clock::{self, Elapsed, sleep_until, timeout},
+    term::Term,
 };
+
+/// The state of the election, for this process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LeadershipState {
+    /// It holds the Lease.
+    Leads(Arc<Term>),
+    /// Another process holds the Lease.
+    Follows {
+        /// Its identity.
+        holder: Arc<str>,
+        /// Its URL, if the Lease has one.
+        url: Option<Arc<str>>,
+    },
+    /// No holder can be asked; the text says why.
+    Vacant(Arc<str>),
+}
 
 /// Runs an election.
 pub(super) struct Elector {

@@ -4,10 +4,7 @@ use std::sync::Arc;
 
 use plimsoll_core::{Cluster, Unlisted, UnlistedNode};
 
-use super::{
-    ClusterStore,
-    reservations::{BindState, ReservedPod},
-};
+use super::{BindState, ClusterStore, ReservedPod};
 
 // === impl ClusterStore ===
 

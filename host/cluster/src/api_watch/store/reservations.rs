@@ -4,33 +4,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
 use plimsoll_core::{NotReserved, Pod};
 
-use super::{ClusterStore, PodByUid};
-
-/// A reservation's identity: it alone changes or ends the reservation, and no other one of the same pod.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ReservationId {
-    uid: Box<str>,
-    number: u64,
-}
-
-/// A pod that is being bound, or was, and that the watch has not shown yet.
-#[derive(Debug)]
-pub(super) struct ReservedPod {
-    number: u64,
-    pub(super) pod: Arc<Pod>,
-    pub(super) bind: BindState,
-}
-
-/// The bind of a reserved pod.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum BindState {
-    /// It is in progress.
-    Open,
-    /// It is over: reads and lists that began later show its outcome.
-    Settled(Instant),
-    /// Another replica decides about it.
-    Forwarded,
-}
+use super::{BindState, ClusterStore, PodByUid, ReservationId, ReservedPod};
 
 // === impl ClusterStore ===
 
@@ -125,20 +99,6 @@ impl ClusterStore {
     pub(super) fn end_reservation(&mut self, uid: &str) {
         if let Some(reserved) = self.reserved.remove(uid) {
             self.detach(&reserved.pod);
-        }
-    }
-}
-
-// === impl ReservedPod ===
-
-impl ReservedPod {
-    /// Whether a read or a list that `began` then shows the outcome of the bind. One that began at the very moment may have
-    /// been sent before it: the clock has steps.
-    pub(super) fn is_settled_before(&self, began: Instant) -> bool {
-        match self.bind {
-            BindState::Open => false,
-            BindState::Settled(settled) => settled < began,
-            BindState::Forwarded => true,
         }
     }
 }
