@@ -91,7 +91,7 @@ pub(crate) fn explain(caller: &Caller, group: &Group, context: &RequestContext, 
         // A bind is about the one node, with the pods placed there.
         let (view, node) = if verb == Verb::Bind { (nodes.view(&[node]), 0) } else { (nodes.whole_view(), node) };
         let (answer, recording) = evaluate_one(caller, member, verb, view, node);
-        let mut reads = recording.take_shown_lines(Some(&member.fact_access));
+        let mut reads = recording.take_lines();
         if member.policy.program().is_some() {
             // It reads all nodes as a whole: the others would hide the one in question.
             reads.retain(|line| line.other.is_none());
@@ -267,7 +267,7 @@ pub fn read_for(policy: &dyn Policy, ask: &Ask, verb: Verb, node: u32) -> Result
     let view = Arc::new(View::clone(&ask.view).recorded(recording.clone()));
     let ask = Ask { view, ..ask.clone() };
     ask_one(policy, &ask, verb, node, &recording)?;
-    Ok(recording.take_shown_lines(ask.view.fact_access()))
+    Ok(recording.take_lines())
 }
 
 /// Asks about one node of a view, the reads of which are recorded. Answers to `preempt` and `validate` are not returned.

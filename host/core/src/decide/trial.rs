@@ -97,7 +97,7 @@ impl TrialCall {
     }
 
     fn ask(&self, policy: &dyn Policy, verb: Verb, timeout: Duration) -> Option<TrialFault> {
-        let recording = Recording::for_trial();
+        let recording = Recording::with_lines();
         let view =
             sample()?.with_settings(Arc::clone(&self.settings)).with_fact_access(self.fact_access.lenient().into());
         let view = view.with_counts(self.counts || verb != Verb::Filter).recorded(recording.clone());

@@ -5,15 +5,18 @@ mod shown;
 
 use std::{borrow::Cow, sync::Arc};
 
-pub(crate) use self::generated::{COUNTING, ReadAttribute, ReadScope};
+pub(crate) use self::generated::{COUNTING, ReadOf, ReadScope};
 pub use self::{
-    generated::{CandidateRead, NodeRead, PlacedRead, PodRead, Read},
+    generated::{CandidateRead, NodeRead, PlacedRead, PodRead},
     shown::Shown,
 };
 use crate::model::{
     LabelValues, MAX_KEPT_ANNOTATION_BYTES, MAX_LABEL_VALUES, Owner, Real, Selector, Taint,
     tally::{MAX_KEY_BYTES, MAX_SHAPES},
 };
+
+/// One question of a guest about the world.
+pub type Read<'a> = ReadOf<&'a str>;
 
 /// The answer to a [`Read`]; each read has one shape, given in the contract.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,24 +100,25 @@ pub enum ReadError {
 
 // === impl Read ===
 
-impl<'a> Read<'a> {
-    /// Whether it is about the whole cluster: the first such read with new keys goes over all pods.
-    pub fn is_of_cluster(self) -> bool {
-        matches!(self.scope(), ReadScope::Cluster(attribute) if !attribute.is_of_facts())
+impl<T> ReadOf<T> {
+    /// Whether it is of the cluster as a whole, or a fact by its key: the first such read with new keys may go over all pods.
+    pub fn is_of_cluster(&self) -> bool {
+        self.scope() == ReadScope::Cluster
     }
 
     /// Whether its value is a yes or a no.
-    pub(crate) fn is_flag(self) -> bool {
-        match self.scope() {
-            ReadScope::Request(attribute) | ReadScope::Cluster(attribute) | ReadScope::Node(_, attribute) => {
-                attribute.is_flag()
-            }
-            ReadScope::Constant | ReadScope::Whole => false,
-        }
+    pub(crate) const fn is_flag(&self) -> bool {
+        matches!(
+            self,
+            Self::Pod(PodRead::NamespaceKnown)
+                | Self::Node(_, NodeRead::Unschedulable)
+                | Self::PlacedKnown(_)
+                | Self::ClusterAtLeast { .. }
+        )
     }
 
     /// The source of facts that it reads.
-    pub(crate) fn fact_source(self) -> Option<&'a str> {
+    pub(crate) const fn fact_source(&mut self) -> Option<&mut T> {
         match self {
             Self::FactsText { source, .. }
             | Self::FactsNumber { source, .. }
@@ -122,36 +126,6 @@ impl<'a> Read<'a> {
             | Self::FactsNodeNumber { source, .. } => Some(source),
             _ => None,
         }
-    }
-
-    /// The same of another source.
-    #[must_use]
-    pub(crate) fn with_fact_source<'b>(self, source: &'b str) -> Read<'b>
-    where
-        'a: 'b,
-    {
-        match self {
-            Self::FactsText { key, .. } => Read::FactsText { source, key },
-            Self::FactsNumber { key, .. } => Read::FactsNumber { source, key },
-            Self::FactsNodeText { node, .. } => Read::FactsNodeText { node, source },
-            Self::FactsNodeNumber { node, .. } => Read::FactsNodeNumber { node, source },
-            other => other,
-        }
-    }
-}
-
-// === impl ReadAttribute ===
-
-impl<T> ReadAttribute<T> {
-    /// Whether its value is a yes or a no.
-    pub(crate) const fn is_flag(&self) -> bool {
-        matches!(
-            self,
-            Self::Pod(PodRead::NamespaceKnown)
-                | Self::Node(NodeRead::Unschedulable)
-                | Self::PlacedKnown
-                | Self::ClusterAtLeast { .. }
-        )
     }
 }
 

@@ -174,14 +174,7 @@ impl View {
 
     /// Whether people see each read of the call: then its instance must have read nothing before.
     pub fn shows_reads(&self) -> bool {
-        self.recording.as_ref().is_some_and(Recording::has_lines)
-    }
-
-    /// The same view; no read of it is written down.
-    #[must_use]
-    pub fn unrecorded(mut self) -> Self {
-        self.recording = None;
-        self
+        self.recording.as_ref().is_some_and(Recording::shows_reads)
     }
 
     /// The slot of each node of the view.

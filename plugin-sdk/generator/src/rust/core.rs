@@ -1,28 +1,28 @@
-//! `host/core`: the type `Read`, and the attributes that the decision cache keeps of reads.
+//! `host/core`: the type `Read`, and how answers that depend on a read are cached.
 
 mod reads;
 
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 
 use self::reads::{CoreRead, of_interface};
 use super::{
     syntax::docs,
     variant::{Variant, has_text, reads_name},
 };
-use crate::{Cached, Contract, Interface};
+use crate::{Contract, Interface};
 
 /// The type of `Read::scope`.
 const SCOPE: &str = "/// The way in which answers that depend on a read are cached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ReadScope<'a> {
+pub(crate) enum ReadScope {
     /// The value is the same for every call of one version of the policy: the read is not recorded.
     Constant,
     /// By a value that is the same for all nodes of a request.
-    Request(ReadAttribute<&'a str>),
+    Request,
     /// By a value of the cluster as a whole, or a fact by its key.
-    Cluster(ReadAttribute<&'a str>),
+    Cluster,
     /// By a value of this node.
-    Node(u32, ReadAttribute<&'a str>),
+    Node(u32),
     /// The value is about the request as a whole: the answer is not cached.
     Whole,
 }
@@ -30,9 +30,7 @@ pub(crate) enum ReadScope<'a> {
 ";
 
 pub(super) fn file(contract: &Contract) -> anyhow::Result<String> {
-    let mut text = "//! Every read of the contract, and its attribute.\n\nuse std::fmt;\n\n\
-                    use super::Selector;\n\n"
-        .to_owned();
+    let mut text = "//! Every read of the contract.\n\nuse std::fmt;\n\nuse super::Selector;\n\n".to_owned();
     let mut reads = vec![];
     for interface in &contract.interfaces {
         reads.extend(of_interface(interface)?);
@@ -43,9 +41,7 @@ pub(super) fn file(contract: &Contract) -> anyhow::Result<String> {
     }
     text += SCOPE;
     text += &counting_functions(contract);
-    text += &attribute_enum(&reads);
     text += &read_impl(&reads);
-    text += &attribute_impl(&reads);
     for interface in &contract.interfaces {
         text += &one_impl(interface)?;
     }
@@ -53,9 +49,12 @@ pub(super) fn file(contract: &Contract) -> anyhow::Result<String> {
 }
 
 fn read_enum(reads: &[CoreRead]) -> String {
-    let variants = reads.iter().map(|read| read.variant.declaration("&'a str"));
-    let derives = "#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]";
-    format!("/// One question of a guest about the world.\n{derives}\npub enum Read<'a> {{ {} }}\n\n", list(variants))
+    let variants = reads.iter().map(|read| read.variant.declaration("T"));
+    format!(
+        "/// One question of a guest about the world; its texts are borrowed or owned.\n\
+         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]\npub enum ReadOf<T> {{ {} }}\n\n",
+        list(variants)
+    )
 }
 
 fn one_enum(interface: &Interface) -> anyhow::Result<String> {
@@ -70,63 +69,55 @@ fn one_enum(interface: &Interface) -> anyhow::Result<String> {
     Ok(text)
 }
 
-fn attribute_enum(reads: &[CoreRead]) -> String {
-    let variants = reads.iter().filter_map(|read| read.attribute.as_ref()).map(|own| own.declaration("T"));
-    format!(
-        "/// A read without the node that it is of.\n#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]\n\
-         pub(crate) enum ReadAttribute<T> {{ {} }}\n\n",
-        list(variants)
-    )
-}
-
 fn read_impl(reads: &[CoreRead]) -> String {
-    let scope = |read: &CoreRead| {
-        let attribute = read.attribute.as_ref()?.pattern();
-        let scope = match read.cached {
-            Cached::Request => Some("Request"),
-            Cached::Cluster => Some("Cluster"),
-            Cached::Facts if !read.has_node => Some("Cluster"),
-            _ => None,
-        };
-        Some(if let Some(scope) = scope {
-            format!("Self::{} => ReadScope::{scope}(ReadAttribute::{attribute}),\n", read.variant.pattern())
-        } else {
-            // Its index among those of the node does not matter to the attribute of each.
-            let pattern = if read.is_each { with_first(&read.variant) } else { read.variant.pattern() };
-            format!("Self::{pattern} => ReadScope::Node(node, ReadAttribute::{attribute}),\n")
-        })
+    let of_scope = |scope: &str| {
+        let those: Vec<&CoreRead> = reads.iter().filter(|read| read.scope() == scope).collect();
+        let patterns = those.iter().map(|read| match read.scope() {
+            "Node(*node)" => read.variant.node_pattern(),
+            _ => read.variant.any(),
+        });
+        if those.is_empty() { String::new() } else { format!("{} => ReadScope::{scope},\n", either(patterns)) }
     };
-    let without_attribute = |(cached, scope): (Cached, &str)| {
-        let those = reads.iter().filter(|read| read.cached == cached);
-        let patterns: Vec<String> = those.map(|read| format!("Self::{}", read.variant.any())).collect();
-        if patterns.is_empty() { String::new() } else { format!("{} => ReadScope::{scope},\n", patterns.join(" | ")) }
+    let of_node = |read: &&CoreRead| read.scope() == "Node(*node)";
+    let moved = |read: &CoreRead| {
+        format!("Self::{} => Self::{},\n", read.variant.pattern_without_node(), read.variant.pattern())
     };
-    let others = [(Cached::Always, "Constant"), (Cached::Never, "Whole")].map(without_attribute);
+    let mapped = |read: &CoreRead| format!("Self::{} => ReadOf::{},\n", read.variant.pattern(), read.variant.mapped());
     let shown = |read: &CoreRead| {
         let pattern = read.variant.pattern_without_node();
-        show(&pattern, &read.prefix, read.shown.as_deref())
+        match &read.shown {
+            Some(shown) => format!("Self::{pattern} => write!(f, {:?}),\n", format!("{}{shown}", read.prefix)),
+            None => format!("Self::{pattern} => read.write(f, format_args!({:?})),\n", read.prefix),
+        }
     };
     format!(
-        "// === impl Read ===\n\nimpl<'a> Read<'a> {{\n\
+        "// === impl Read ===\n\nimpl<T> ReadOf<T> {{\n\
          /// The way in which answers that depend on it are cached.\n\
-         pub(crate) fn scope(self) -> ReadScope<'a> {{ match self {{ {} }} }}\n\n\
+         pub(crate) fn scope(&self) -> ReadScope {{ match self {{ {} }} }}\n\n\
+         /// Whether it is of the pods placed on a node, and not of the node's own object.\n\
+         pub(crate) fn is_of_pods(&self) -> bool {{ matches!(self, {}) }}\n\n\
          /// Whether its value may change when a pod is bound.\n\
-         pub(crate) fn counts_pods(self) -> bool {{ match self.scope() {{\n\
-         ReadScope::Node(_, attribute) | ReadScope::Cluster(attribute) => attribute.counts_pods(),\n\
-         ReadScope::Whole => matches!(self, {}),\n\
-         ReadScope::Constant | ReadScope::Request(_) => false,\n}} }}\n}}\n\n\
-         /// As the contract writes it, without the index of the node.\nimpl fmt::Display for Read<'_> {{\n\
+         pub(crate) fn counts_pods(&self) -> bool {{ matches!(self, {}) }}\n\n\
+         /// The same of this node, if it is of a node.\n\
+         pub(crate) fn of_node(self, node: u32) -> Self {{ match self {{ {} other => other }} }}\n\n\
+         /// The same with other texts.\n\
+         pub(crate) fn map<'s, U>(&'s self, text: &mut impl FnMut(&'s T) -> U) -> ReadOf<U> {{\n\
+         match self {{ {} }} }}\n}}\n\n\
+         /// As the contract writes it, without the index of the node.\n\
+         impl<T: fmt::Debug> fmt::Display for ReadOf<T> {{\n\
          fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {{ match self {{ {} }} }}\n}}\n\n",
-        reads.iter().filter_map(scope).chain(others).collect::<String>(),
-        counting(reads, |read| read.attribute.is_none()).join(" | "),
-        reads.iter().map(shown).collect::<String>()
+        ["Constant", "Request", "Cluster", "Node(*node)", "Whole"].map(of_scope).concat(),
+        either(reads.iter().flat_map(|read| &read.of_pods)),
+        either(reads.iter().flat_map(|read| &read.counting)),
+        reads.iter().filter(of_node).map(moved).collect::<String>(),
+        reads.iter().map(mapped).collect::<String>(),
+        reads.iter().map(shown).collect::<String>(),
     )
 }
 
-/// The patterns of the reads of one kind that count pods.
-fn counting(reads: &[CoreRead], is_one: fn(&CoreRead) -> bool) -> Vec<String> {
-    let patterns = reads.iter().filter(|read| is_one(read)).flat_map(|read| &read.counting);
-    patterns.map(|own| format!("Self::{own}")).collect()
+/// The pattern that matches each of these.
+fn either(patterns: impl IntoIterator<Item = impl Display>) -> String {
+    patterns.into_iter().map(|own| format!("Self::{own}")).collect::<Vec<_>>().join(" | ")
 }
 
 /// The names of the functions that count pods.
@@ -139,72 +130,6 @@ fn counting_functions(contract: &Contract) -> String {
         "/// The functions whose values may change when a pod is bound, as a module imports them.\n\
          pub(crate) const COUNTING: &[&str] = &[{}];\n\n",
         names.collect::<Vec<_>>().join(", ")
-    )
-}
-
-/// The arm of a match that shows a read behind a prefix.
-fn show(pattern: &str, prefix: &str, shown: Option<&str>) -> String {
-    match shown {
-        Some(shown) => format!("Self::{pattern} => write!(f, {:?}),\n", format!("{prefix}{shown}")),
-        None => format!("Self::{pattern} => read.write(f, format_args!({prefix:?})),\n"),
-    }
-}
-
-/// The pattern of a thing on a node, with the node alone.
-fn with_first(variant: &Variant) -> String {
-    let pattern = variant.pattern();
-    let fields = pattern.split_once('(').map_or("", |(_, fields)| fields);
-    let others = fields.split(", ").count().saturating_sub(2);
-    format!("{}(node, {}read)", variant.name, "_, ".repeat(others))
-}
-
-fn attribute_impl(reads: &[CoreRead]) -> String {
-    let attributes = || reads.iter().filter_map(|read| Some((read, read.attribute.as_ref()?)));
-    let mapped =
-        |(_, own): (&CoreRead, &Variant)| format!("Self::{} => ReadAttribute::{},\n", own.pattern(), own.mapped());
-    let read = |(read, own): (&CoreRead, &Variant)| {
-        if read.is_each {
-            format!("Self::{} => return None,\n", own.any())
-        } else {
-            format!("Self::{} => Read::{},\n", own.pattern(), read.variant.pattern())
-        }
-    };
-    let patterns = |is_one: fn(&CoreRead) -> bool| {
-        let those = attributes().filter(|(read, _)| is_one(read));
-        those.map(|(_, own)| format!("Self::{}", own.any())).collect::<Vec<_>>().join(" | ")
-    };
-    let of_pods: Vec<String> = reads.iter().flat_map(|read| &read.of_pods).map(|own| format!("Self::{own}")).collect();
-    let counting = counting(reads, |read| read.attribute.is_some());
-    let shown =
-        |(read, own): (&CoreRead, &Variant)| show(&own.pattern(), &read.attribute_prefix, read.shown.as_deref());
-    format!(
-        "// === impl ReadAttribute ===\n\nimpl<T> ReadAttribute<T> {{\n\
-         /// Whether it is of the pod being scheduled or the time, and so the same for all nodes.\n\
-         pub(crate) fn is_of_request(&self) -> bool {{ matches!(self, {}) }}\n\n\
-         /// Whether it is of the cluster as a whole, or a fact by its key.\n\
-         pub(crate) fn is_of_cluster(&self) -> bool {{ matches!(self, {}) }}\n\n\
-         /// Whether it is a fact from outside.\n\
-         pub(crate) fn is_of_facts(&self) -> bool {{ matches!(self, {}) }}\n\n\
-         /// Whether it is of the pods placed on a node, and not of the node's own object.\n\
-         pub(crate) fn is_of_pods(&self) -> bool {{ matches!(self, {}) }}\n\n\
-         /// Whether its value may change when a pod is bound.\n\
-         pub(crate) fn counts_pods(&self) -> bool {{ matches!(self, {}) }}\n\n\
-         /// The same with other texts.\n\
-         pub(crate) fn map<'s, U>(&'s self, text: &mut impl FnMut(&'s T) -> U) -> ReadAttribute<U> {{\n\
-         match self {{ {} }} }}\n}}\n\n\
-         impl<'a> ReadAttribute<&'a str> {{\n\
-         /// The read of a node of the view; none for a read of each pod of the node.\n\
-         pub(crate) fn read(self, node: u32) -> Option<Read<'a>> {{ Some(match self {{ {} }}) }}\n}}\n\n\
-         impl<T: fmt::Debug> fmt::Display for ReadAttribute<T> {{\n\
-         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {{ match self {{ {} }} }}\n}}\n\n",
-        patterns(|read| read.cached == Cached::Request),
-        patterns(|read| read.cached == Cached::Cluster || read.cached == Cached::Facts && !read.has_node),
-        patterns(|read| read.cached == Cached::Facts),
-        of_pods.join(" | "),
-        counting.join(" | "),
-        attributes().map(mapped).collect::<String>(),
-        attributes().map(read).collect::<String>(),
-        attributes().map(shown).collect::<String>(),
     )
 }
 

@@ -42,11 +42,11 @@ impl Variant {
         Self::new(&(camel(&interface.name) + &camel(&function.name)), &function.docs, &function.params)
     }
 
-    /// All reads of one of the things that an interface describes; these parameters choose it.
-    pub(super) fn of_all(name: String, interface: &Interface, one: &str, by: &[String]) -> Self {
+    /// All reads of one of the things that an interface describes.
+    pub(super) fn of_all(name: String, interface: &Interface, one: &str) -> Self {
         let index = |name: &String| Field { name: snake(name), ty: FieldType::Number("u32") };
         let reads = FieldType::Reads(reads_name(one), has_text(interface));
-        let fields = by.iter().map(index).chain([Field { name: "read".to_owned(), ty: reads }]).collect();
+        let fields = interface.by.iter().map(index).chain([Field { name: "read".to_owned(), ty: reads }]).collect();
         Self { name, docs: interface.docs.clone(), fields }
     }
 
@@ -62,12 +62,6 @@ impl Variant {
         };
         let fields = params.iter().map(field).collect::<anyhow::Result<_>>()?;
         Ok(Self { name: name.to_owned(), docs: docs.to_owned(), fields })
-    }
-
-    /// The same without the node that it is read of.
-    pub(super) fn without_node(mut self) -> Self {
-        self.fields.retain(|field| field.name != "node");
-        self
     }
 
     /// The variant as the enum has it; texts have the type `text`.
@@ -100,6 +94,15 @@ impl Variant {
             return format!("{} {{ {}, .. }}", self.name, others.join(", "));
         }
         self.with(|field| if field.name == "node" { "_".to_owned() } else { field.name.clone() })
+    }
+
+    /// The pattern of a read of a node, with the node alone.
+    pub(super) fn node_pattern(&self) -> String {
+        match self.fields.len() {
+            _ if self.is_named() => format!("{} {{ node, .. }}", self.name),
+            1 => format!("{}(node)", self.name),
+            _ => format!("{}(node, ..)", self.name),
+        }
     }
 
     /// The pattern that any of them matches.

@@ -12,7 +12,7 @@ use plimsoll_decision_cache::{
 
 use crate::model::{
     ImageName, NodeRead, Read,
-    read::{ReadAttribute, ReadScope},
+    read::{ReadOf, ReadScope},
 };
 
 /// The part of a row that is the node's own object.
@@ -34,14 +34,12 @@ pub(crate) struct Attribute {
     pub(crate) image: Option<ImageName>,
 }
 
-/// An attribute that is not owned yet.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct AttributeRef<'a>(AttributeOf<&'a str>);
-
 /// The subject of an attribute; texts are owned or borrowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum AttributeOf<T> {
-    Read(ReadAttribute<T>),
+    /// A read, of node 0 if it is of a node. That of a placed pod stands for the same read of each pod on the node: there
+    /// may be any number of pods, and a policy that reads one usually reads all.
+    Read(ReadOf<T>),
     /// All of the node at once, by its stamp.
     NodeRecord,
     /// All of the node's pods at once, by their stamp.
@@ -50,71 +48,66 @@ pub(crate) enum AttributeOf<T> {
     FactsRecord,
 }
 
-// === impl AttributeRef ===
-
-impl<'a> AttributeRef<'a> {
-    pub(crate) const fn of(read: ReadAttribute<&'a str>) -> Self {
-        Self(AttributeOf::Read(read))
-    }
-}
-
-impl Equivalent<Attribute> for AttributeRef<'_> {
-    fn equivalent(&self, attribute: &Attribute) -> bool {
-        self.0 == attribute.of.borrowed()
-    }
-}
-
-impl BorrowedAttribute<Attribute> for AttributeRef<'_> {
-    fn to_attribute(&self) -> Attribute {
-        match self.0 {
-            AttributeOf::Read(read) => Attribute::of(read),
-            AttributeOf::NodeRecord => Attribute::of_record(AttributeOf::NodeRecord),
-            AttributeOf::PlacedRecord => Attribute::of_record(AttributeOf::PlacedRecord),
-            AttributeOf::FactsRecord => Attribute::of_record(AttributeOf::FactsRecord),
-        }
-    }
-
-    fn heap_size(&self) -> usize {
-        self.0.text_size()
-    }
-}
-
 // === impl AttributeOf ===
 
-impl<T: AsRef<str>> AttributeOf<T> {
-    /// The same with borrowed texts.
-    fn borrowed(&self) -> AttributeOf<&str> {
+impl<'a> AttributeOf<&'a str> {
+    pub(crate) fn of(read: Read<'a>) -> Self {
+        Self::Read(match read {
+            Read::Placed(_, _, read) => Read::Placed(0, 0, read),
+            other => other.of_node(0),
+        })
+    }
+}
+
+impl<T> AttributeOf<T> {
+    /// The same with other texts.
+    fn map<'s, U>(&'s self, text: &mut impl FnMut(&'s T) -> U) -> AttributeOf<U> {
         match self {
-            Self::Read(read) => AttributeOf::Read(read.map(&mut |text: &T| text.as_ref())),
+            Self::Read(read) => AttributeOf::Read(read.map(text)),
             Self::NodeRecord => AttributeOf::NodeRecord,
             Self::PlacedRecord => AttributeOf::PlacedRecord,
             Self::FactsRecord => AttributeOf::FactsRecord,
         }
     }
+}
+
+impl<T: AsRef<str>> AttributeOf<T> {
+    /// The same with borrowed texts.
+    fn borrowed(&self) -> AttributeOf<&str> {
+        self.map(&mut |text: &T| text.as_ref())
+    }
 
     fn text_size(&self) -> usize {
         let mut bytes = 0;
-        if let Self::Read(read) = self {
-            let _ = read.map(&mut |text: &T| bytes += text.as_ref().len());
-        }
+        let _ = self.map(&mut |text: &T| bytes += text.as_ref().len());
         bytes
+    }
+}
+
+impl Equivalent<Attribute> for AttributeOf<&str> {
+    fn equivalent(&self, attribute: &Attribute) -> bool {
+        *self == attribute.of.borrowed()
+    }
+}
+
+impl BorrowedAttribute<Attribute> for AttributeOf<&str> {
+    fn to_attribute(&self) -> Attribute {
+        let image = if let Self::Read(Read::Node(_, NodeRead::ImageSize(image))) = self {
+            Some(ImageName::of(image))
+        } else {
+            None
+        };
+        Attribute { of: self.map(&mut |text| Box::from(*text)), image }
+    }
+
+    fn heap_size(&self) -> usize {
+        self.text_size()
     }
 }
 
 // === impl Attribute ===
 
 impl Attribute {
-    /// The attribute of a read.
-    fn of(read: ReadAttribute<&str>) -> Self {
-        let image =
-            if let ReadAttribute::Node(NodeRead::ImageSize(image)) = read { Some(ImageName::of(image)) } else { None };
-        Self { of: AttributeOf::Read(read.map(&mut |text| Box::from(*text))), image }
-    }
-
-    const fn of_record(of: AttributeOf<Box<str>>) -> Self {
-        Self { of, image: None }
-    }
-
     /// Whether its value is a yes or a no.
     pub(crate) fn is_flag(&self) -> bool {
         matches!(&self.of, AttributeOf::Read(read) if read.is_flag())
@@ -122,7 +115,7 @@ impl Attribute {
 
     /// The attribute of a node that is read; none for a read of something else.
     pub(crate) fn of_node(read: Read<'_>) -> Option<Self> {
-        if let ReadScope::Node(_, attribute) = read.scope() { Some(Self::of(attribute)) } else { None }
+        matches!(read.scope(), ReadScope::Node(_)).then(|| AttributeOf::of(read).to_attribute())
     }
 
     /// Whether its value may change when a pod is bound.
@@ -142,13 +135,14 @@ impl Attribute {
     /// The read, of a node of a view; none for a whole record, and for reads of each pod.
     pub(crate) fn read(&self, node: u32) -> Option<Read<'_>> {
         match self.of.borrowed() {
-            AttributeOf::Read(read) => read.read(node),
+            AttributeOf::Read(Read::Placed(..)) => None,
+            AttributeOf::Read(read) => Some(read.of_node(node)),
             AttributeOf::NodeRecord | AttributeOf::PlacedRecord | AttributeOf::FactsRecord => None,
         }
     }
 }
 
-/// As an [`AttributeRef`]: the image follows from the rest.
+/// As an [`AttributeOf`] with borrowed texts: the image follows from the rest.
 impl Hash for Attribute {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.of.hash(state);
@@ -164,7 +158,7 @@ impl HeapSize for Attribute {
 impl CacheAttribute for Attribute {
     fn scope(&self) -> Scope {
         match &self.of {
-            AttributeOf::Read(read) if read.is_of_request() => Scope::Subject,
+            AttributeOf::Read(read) if read.scope() == ReadScope::Request => Scope::Subject,
             AttributeOf::Read(read) if read.is_of_cluster() => Scope::Snapshot,
             _ => Scope::Row,
         }
@@ -173,22 +167,24 @@ impl CacheAttribute for Attribute {
     fn depends_on(&self) -> Parts {
         match &self.of {
             AttributeOf::Read(read) if read.is_of_pods() => PODS,
-            // They are found by the node's name and addresses.
-            AttributeOf::Read(read) if read.is_of_facts() => NODE.union(FACTS),
             AttributeOf::PlacedRecord => PODS,
-            AttributeOf::FactsRecord => NODE.union(FACTS),
+            // Facts about a node are found by its name and addresses.
+            AttributeOf::Read(ReadOf::FactsNodeText { .. } | ReadOf::FactsNodeNumber { .. })
+            | AttributeOf::FactsRecord => NODE.union(FACTS),
             _ => NODE,
         }
     }
 
     fn whole_row() -> Vec<Self> {
-        [AttributeOf::NodeRecord, AttributeOf::PlacedRecord, AttributeOf::FactsRecord].map(Self::of_record).into()
+        let records = [AttributeOf::NodeRecord, AttributeOf::PlacedRecord, AttributeOf::FactsRecord];
+        records.map(|of| Self { of, image: None }).into()
     }
 }
 
 impl fmt::Display for Attribute {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.of {
+            AttributeOf::Read(ReadOf::Placed(_, _, read)) => read.write(f, format_args!("placed[each]")),
             AttributeOf::Read(read) => read.fmt(f),
             AttributeOf::NodeRecord => f.write_str("all of the node"),
             AttributeOf::PlacedRecord => f.write_str("all pods of the node"),

@@ -1,18 +1,12 @@
 //! The reads of one call, in order: as `View::read` records them.
 
-use std::{
-    borrow::Cow,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
 use plimsoll_decision_cache::{HeapSize, ReadLog, SharedLog};
 
-use super::attribute::{Attribute, AttributeRef};
-use crate::model::{FactAccess, Read, ReadError, Shown, Value, excerpt, read::ReadScope};
+use super::attribute::{Attribute, AttributeOf};
+use crate::model::{Read, ReadError, Shown, Value, excerpt, read::ReadScope};
 
 /// Maximum reads with their values.
 const MAX_LINES: usize = 1_000;
@@ -30,21 +24,20 @@ const NOT_SHOWN: &str = "not shown: the values of this call are more than 1 MiB"
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Recording {
     log: SharedLog<Attribute>,
-    /// Every read with its value; none if only the decision cache needs them.
-    lines: Option<Arc<Mutex<Lines>>>,
-    /// Whether something was read of the nodes of the request together, or of another node than the one in question;
-    /// `None` if that is not recorded.
-    compares_nodes: Option<Arc<AtomicBool>>,
-    /// Whether something was read that the sidecar does not declare: a source of facts, or a count; `None` if that is
-    /// not recorded.
-    reads_undeclared: Option<Arc<AtomicBool>>,
+    /// None if only the decision cache needs the reads.
+    notes: Option<Arc<Mutex<Notes>>>,
+    /// Whether every read is kept with its value.
+    shows_reads: bool,
 }
 
-/// Reads with their values, and the bytes of these values.
+/// What is known of the reads of a call beyond their attributes.
 #[derive(Debug, Default)]
-struct Lines {
+struct Notes {
     lines: Vec<ReadLine>,
+    /// Bytes of the values of the lines.
     bytes: usize,
+    compares_nodes: bool,
+    reads_undeclared: bool,
 }
 
 /// One read and its result, for people.
@@ -71,40 +64,24 @@ impl Recording {
 
     /// A recording that keeps every read with its value, for people.
     pub(crate) fn with_lines() -> Self {
-        Self { lines: Some(Arc::default()), ..Self::default() }
-    }
-
-    /// Whether every read is kept, for people.
-    pub(crate) fn has_lines(&self) -> bool {
-        self.lines.is_some()
-    }
-
-    /// A recording of a trial call.
-    pub(crate) fn for_trial() -> Self {
-        Self { reads_undeclared: Some(Arc::default()), ..Self::with_lines() }
+        Self { notes: Some(Arc::default()), shows_reads: true, ..Self::default() }
     }
 
     /// A recording for a bind, which is about one node; its values are compared with later ones.
     pub(crate) fn for_bind() -> Self {
-        let recording = Self { compares_nodes: Some(Arc::default()), ..Self::default() };
+        let recording = Self { notes: Some(Arc::default()), ..Self::default() };
         recording.begin(0);
         recording
     }
 
-    /// The reads of [`Self::take_lines`], with the policy's names of the sources.
-    pub(crate) fn take_shown_lines(&self, facts: Option<&FactAccess>) -> Vec<ReadLine> {
-        let mut lines = self.take_lines();
-        for line in &mut lines {
-            if let Some(Cow::Owned(own)) = facts.map(|facts| facts.in_words_of_policy(&line.read)) {
-                line.read = own;
-            }
-        }
-        lines
+    /// Whether every read is kept, for people.
+    pub(crate) const fn shows_reads(&self) -> bool {
+        self.shows_reads
     }
 
     /// The reads in order; at most [`MAX_LINES`].
     pub(crate) fn take_lines(&self) -> Vec<ReadLine> {
-        self.lines().map(|mut lines| std::mem::take(&mut *lines).lines).unwrap_or_default()
+        self.notes().map(|mut notes| std::mem::take(&mut notes.lines)).unwrap_or_default()
     }
 
     /// Makes this the node that the following reads are made for.
@@ -112,10 +89,11 @@ impl Recording {
         self.log.lock().begin(node);
     }
 
-    /// Records one read; `name` names a node of the view.
+    /// Records one read, which the policy wrote as `written`; `name` names a node of the view.
     pub(crate) fn record<'v>(
         &self,
         read: &Read<'_>,
+        written: &Read<'_>,
         answer: &Result<Value<'_>, ReadError>,
         name: impl FnOnce(u32) -> Option<&'v Arc<str>>,
     ) {
@@ -123,35 +101,29 @@ impl Recording {
         let position = log.position();
         let is_of_others = record_in(&mut log, *read, answer.is_ok());
         drop(log);
-        if let Some(compares) = self.compares_nodes.as_ref().filter(|_| compares_nodes(read, position)) {
-            compares.store(true, Ordering::Relaxed);
-        }
-        let is_undeclared = matches!(
+        let Some(mut notes) = self.notes() else { return };
+        let other =
+            if let ReadScope::Node(node) = read.scope() { Some(node).filter(|_| position != Some(node)) } else { None };
+        notes.compares_nodes |= other.is_some() || read.scope() == ReadScope::Whole;
+        notes.reads_undeclared |= matches!(
             answer,
             Err(ReadError::UndeclaredSource(_) | ReadError::SourceNotInCase(_) | ReadError::Counts(_))
         );
-        if let Some(undeclared) = self.reads_undeclared.as_ref().filter(|_| is_undeclared) {
-            undeclared.store(true, Ordering::Relaxed);
-        }
-        if let Some(mut lines) = self.lines().filter(|lines| lines.lines.len() < MAX_LINES) {
-            let other = match read.scope() {
-                ReadScope::Node(node, _) if position != Some(node) => name(node).cloned(),
-                _ => None,
-            };
+        if self.shows_reads && notes.lines.len() < MAX_LINES {
             let value = Shown::of_answer(*read, answer);
-            let read = excerpt(&read.to_string(), MAX_READ_BYTES);
-            lines.push(ReadLine { read, value, other, is_of_others });
+            let read = excerpt(&written.to_string(), MAX_READ_BYTES);
+            notes.push(ReadLine { read, value, other: other.and_then(name).cloned(), is_of_others });
         }
     }
 
     /// Whether something was read of the nodes of the request together, or of another node than the one in question.
     pub(crate) fn compares_nodes(&self) -> bool {
-        self.compares_nodes.as_ref().is_some_and(|compares| compares.load(Ordering::Relaxed))
+        self.notes().is_some_and(|notes| notes.compares_nodes)
     }
 
     /// Whether something was read that the sidecar does not declare: a source of facts, or a count.
     pub(crate) fn reads_undeclared(&self) -> bool {
-        self.reads_undeclared.as_ref().is_some_and(|undeclared| undeclared.load(Ordering::Relaxed))
+        self.notes().is_some_and(|notes| notes.reads_undeclared)
     }
 
     /// The reads since [`Self::begin`].
@@ -164,8 +136,8 @@ impl Recording {
         self.log.lock().is_uncacheable()
     }
 
-    fn lines(&self) -> Option<MutexGuard<'_, Lines>> {
-        self.lines.as_ref().map(|lines| lines.lock())
+    fn notes(&self) -> Option<MutexGuard<'_, Notes>> {
+        self.notes.as_ref().map(|notes| notes.lock())
     }
 }
 
@@ -178,9 +150,9 @@ impl ReadLine {
     }
 }
 
-// === impl Lines ===
+// === impl Notes ===
 
-impl Lines {
+impl Notes {
     /// Adds a line; its value is left out if all values together would be too large.
     fn push(&mut self, mut line: ReadLine) {
         let bytes = self.bytes.saturating_add(line.value.heap_size());
@@ -195,31 +167,19 @@ impl Lines {
 
 /// Says whether the read is of something other than the pod, the time, the cluster or the node in question.
 fn record_in(log: &mut ReadLog<Attribute>, read: Read<'_>, exists: bool) -> bool {
+    let attribute = AttributeOf::of(read);
     match read.scope() {
-        ReadScope::Constant => false,
-        ReadScope::Request(attribute) => {
-            log.record_subject(&AttributeRef::of(attribute));
-            false
-        }
-        ReadScope::Cluster(attribute) if exists => {
-            log.record_snapshot(&AttributeRef::of(attribute));
-            false
-        }
-        ReadScope::Node(node, attribute) if exists => !log.record_row(node, &AttributeRef::of(attribute)),
+        ReadScope::Constant => return false,
+        ReadScope::Request => log.record_subject(&attribute),
+        ReadScope::Cluster if exists => log.record_snapshot(&attribute),
+        ReadScope::Node(node) if exists => return !log.record_row(node, &attribute),
         // Something that does not exist, or all nodes at once.
-        ReadScope::Node(..) | ReadScope::Cluster(_) | ReadScope::Whole => {
+        ReadScope::Node(_) | ReadScope::Cluster | ReadScope::Whole => {
             log.record_other();
-            true
+            return true;
         }
     }
-}
-
-fn compares_nodes(read: &Read<'_>, position: Option<u32>) -> bool {
-    match read.scope() {
-        ReadScope::Whole => true,
-        ReadScope::Node(node, _) => position != Some(node),
-        ReadScope::Constant | ReadScope::Request(_) | ReadScope::Cluster(_) => false,
-    }
+    false
 }
 
 #[cfg(test)]
@@ -227,11 +187,15 @@ mod tests {
     use super::*;
     use crate::model::NodeRead;
 
+    fn record(recording: &Recording, read: Read<'_>, answer: &Result<Value<'_>, ReadError>) {
+        recording.record(&read, &read, answer, |_| None);
+    }
+
     #[test]
     fn a_yes_or_no_is_shown_as_such() {
         let recording = Recording::with_lines();
         for answer in [true, false] {
-            recording.record(&Read::Node(0, NodeRead::Unschedulable), &Ok(Value::flag(answer)), |_| None);
+            record(&recording, Read::Node(0, NodeRead::Unschedulable), &Ok(Value::flag(answer)));
         }
         let shown: Vec<Shown> = recording.take_lines().into_iter().map(|line| line.value).collect();
         assert_eq!(shown, [Shown::Flag(true), Shown::Flag(false)]);
@@ -243,9 +207,9 @@ mod tests {
         let recording = Recording::with_lines();
         let (long, short) = ("v".repeat(4_000), Ok(Value::Number(7)));
         for _ in 0..500 {
-            recording.record(&Read::HostNow(1), &Ok(Value::text(&long)), |_| None);
+            record(&recording, Read::HostNow(1), &Ok(Value::text(&long)));
         }
-        recording.record(&Read::HostNow(1), &short, |_| None);
+        record(&recording, Read::HostNow(1), &short);
         let lines = recording.take_lines();
         let bytes: usize = lines.iter().map(|line| line.value.heap_size()).sum();
         assert!(bytes <= MAX_VALUES_BYTES + 500 * NOT_SHOWN.len(), "{bytes}");

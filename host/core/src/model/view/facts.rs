@@ -5,16 +5,11 @@ use std::hash::Hash as _;
 use plimsoll_decision_cache::Fingerprint;
 
 use super::View;
-use crate::model::{AbsentFacts, FactAccess, FactValue, Facts, Read, ReadError, Value};
+use crate::model::{AbsentFacts, FactValue, Facts, Read, ReadError, Value};
 
 // === impl View ===
 
 impl View {
-    /// The sources that the policy may read.
-    pub(crate) fn fact_access(&self) -> Option<&FactAccess> {
-        self.fact_access.as_deref()
-    }
-
     /// The facts from outside.
     fn facts(&self) -> Option<&Facts> {
         self.facts.as_ref().or_else(|| self.cluster.facts()).map(AsRef::as_ref)
@@ -39,23 +34,25 @@ impl View {
     }
 
     /// The read with the name that its source has among all facts: two policies may call two sources by one name.
-    pub(super) fn named_globally<'r>(&'r self, read: Read<'r>) -> Result<Read<'r>, ReadError> {
-        let (Some(access), Some(source)) = (&self.fact_access, read.fact_source()) else { return Ok(read) };
-        match access.global_name(source) {
-            Some(global) => Ok(read.with_fact_source(global)),
-            None if access.is_of_case() => Err(ReadError::SourceNotInCase(source.into())),
-            None => Err(ReadError::UndeclaredSource(source.into())),
+    pub(super) fn named_globally<'r>(&'r self, mut read: Read<'r>) -> Result<Read<'r>, ReadError> {
+        if let (Some(access), Some(source)) = (&self.fact_access, read.fact_source()) {
+            *source = match access.global_name(source) {
+                Some(global) => global,
+                None if access.is_of_case() => return Err(ReadError::SourceNotInCase((*source).into())),
+                None => return Err(ReadError::UndeclaredSource((*source).into())),
+            };
         }
+        Ok(read)
     }
 
     /// The answer to a read; an error if it is an absent fact, and the policy's sidecar says so.
-    pub(super) fn check_absence<'v>(&self, read: &Read<'_>, answer: Value<'v>) -> Result<Value<'v>, ReadError> {
+    pub(super) fn check_absence<'v>(&self, mut read: Read<'_>, answer: Value<'v>) -> Result<Value<'v>, ReadError> {
         let (Value::Absent, Some(access), Some(source)) = (&answer, &self.fact_access, read.fact_source()) else {
             return Ok(answer);
         };
         match access.absent() {
             AbsentFacts::Default => Ok(answer),
-            AbsentFacts::Ignore | AbsentFacts::Fail => Err(ReadError::AbsentFact(source.into())),
+            AbsentFacts::Ignore | AbsentFacts::Fail => Err(ReadError::AbsentFact((*source).into())),
         }
     }
 }

@@ -13,6 +13,7 @@ impl View {
     /// If it names a node, pod or candidate that the request does not have, or passes a limit of the contract, or of
     /// the policy's sidecar.
     pub fn read(&self, read: Read<'_>) -> Result<Value<'_>, ReadError> {
+        let written = read;
         let (read, answer) = match self.named_globally(read) {
             Ok(read) if self.refuses_counts && read.counts_pods() => {
                 (read, Err(ReadError::Counts(excerpt(&read.to_string(), MAX_NAMED_READ_BYTES).into())))
@@ -20,9 +21,9 @@ impl View {
             Ok(read) => (read, self.admit(&read).and_then(|()| self.answer(read))),
             Err(error) => (read, Err(error)),
         };
-        let answer = answer.and_then(|value| self.check_absence(&read, value));
+        let answer = answer.and_then(|value| self.check_absence(read, value));
         if let Some(recording) = &self.recording {
-            recording.record(&read, &answer, |node| self.node_name(node));
+            recording.record(&read, &written, &answer, |node| self.node_name(node));
         }
         answer
     }

@@ -6,8 +6,7 @@ use plimsoll_decision_cache::{Fingerprint, Row, Source};
 
 use super::View;
 use crate::model::{
-    Attribute, Columns, Grouping, ImageName, Read, Shown, Value, attributes::AttributeOf, read::ReadAttribute,
-    stamp::stamp,
+    Attribute, Columns, Grouping, ImageName, Read, Shown, Value, attributes::AttributeOf, read::ReadOf, stamp::stamp,
 };
 
 /// A view of all nodes of the cluster: its rows are the slots.
@@ -64,7 +63,7 @@ impl Attribute {
             AttributeOf::NodeRecord => view.node_stamp(node).map_or(Fingerprint::ABSENT, of_stamp),
             AttributeOf::PlacedRecord => view.placed_stamp(node).map_or(Fingerprint::ABSENT, of_stamp),
             AttributeOf::FactsRecord => view.facts_fingerprint(node),
-            AttributeOf::Read(ReadAttribute::EachPlaced(read)) => fingerprint_of_all(view.each_placed(node, read)),
+            AttributeOf::Read(ReadOf::Placed(_, _, read)) => fingerprint_of_all(view.each_placed(node, read)),
             // Unknown total: a fresh fingerprint, so that the lookup misses; only a call may take the time to add it
             // up.
             AttributeOf::Read(read) if read.is_of_cluster() && self.needs_walk(view) => {
@@ -86,7 +85,7 @@ impl Attribute {
     /// The answer of a view, for people and programs.
     fn shown(&self, view: &View, node: u32) -> Shown {
         let shown = |value: Value<'_>| Shown::of(&value, Shown::SHORT);
-        if let AttributeOf::Read(ReadAttribute::EachPlaced(read)) = &self.of {
+        if let AttributeOf::Read(ReadOf::Placed(_, _, read)) = &self.of {
             return Shown::List(view.each_placed(node, read).map(shown).collect());
         }
         self.read(node).and_then(|read| view.answer(read).ok().map(shown)).unwrap_or(Shown::Absent)
@@ -129,7 +128,7 @@ pub(crate) fn fingerprints_of_nodes(view: &View, read: Read<'_>) -> Option<Vec<F
 mod tests {
     use std::sync::Arc;
 
-    use plimsoll_decision_cache::Witness;
+    use plimsoll_decision_cache::{BorrowedAttribute as _, Witness};
 
     use super::*;
     use crate::{
@@ -169,15 +168,9 @@ mod tests {
     #[test]
     fn a_comparison_of_cached_answers_walks_over_no_pods() {
         let view = View::new(Arc::default(), Arc::default(), Arc::default(), 0);
-        let attribute = |read: Read<'_>| match read.scope() {
-            crate::model::read::ReadScope::Cluster(of) => {
-                Attribute { of: AttributeOf::Read(of.map(&mut |text| Box::from(*text))), image: None }
-            }
-            _ => panic!("{read:?}"),
-        };
         let reads = [Read::ClusterCount(crate::model::Selector::all()), Read::ClusterLabelValues("zone")];
         for read in reads {
-            let fingerprint = || attribute(read).fingerprint(&view, 0);
+            let fingerprint = || AttributeOf::of(read).to_attribute().fingerprint(&view, 0);
             assert_ne!(fingerprint(), fingerprint(), "a total that nobody knows is equal to none");
             view.read(read).unwrap();
             assert_eq!(fingerprint(), fingerprint());

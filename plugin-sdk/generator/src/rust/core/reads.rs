@@ -1,4 +1,4 @@
-//! The variants of `Read`, with the attributes that answers are cached by.
+//! The variants of `Read`, with the way in which answers that depend on each are cached.
 
 use anyhow::ensure;
 
@@ -16,18 +16,27 @@ pub(super) struct CoreRead {
     /// The arguments of `write!` that show it; none for all reads of one thing, which show themselves.
     pub(super) shown: Option<String>,
     pub(super) prefix: String,
-    pub(super) cached: Cached,
-    /// Of an answer that is cached by it.
-    pub(super) attribute: Option<Variant>,
-    pub(super) attribute_prefix: String,
+    cached: Cached,
     /// Whether it is of a node.
-    pub(super) has_node: bool,
-    /// Whether the attribute stands for the reads of all things on the node.
-    pub(super) is_each: bool,
-    /// The patterns of those attributes that are of the pods of a node.
+    has_node: bool,
+    /// The patterns of those that are of the pods of a node.
     pub(super) of_pods: Vec<String>,
-    /// The patterns of those attributes, or of reads without one, that count pods.
+    /// The patterns of those that count pods.
     pub(super) counting: Vec<String>,
+}
+
+impl CoreRead {
+    /// Its variant of `ReadScope`.
+    pub(super) fn scope(&self) -> &'static str {
+        match self.cached {
+            Cached::Always => "Constant",
+            Cached::Request => "Request",
+            Cached::Cluster => "Cluster",
+            Cached::Facts if !self.has_node => "Cluster",
+            Cached::Node | Cached::Pods | Cached::Facts => "Node(*node)",
+            Cached::Never => "Whole",
+        }
+    }
 }
 
 /// The reads of an interface: one for all reads of the things that it describes, and one for each other function.
@@ -48,72 +57,44 @@ fn of_things(interface: &Interface) -> anyhow::Result<Option<CoreRead>> {
         let is_alike = function.cached == first.cached || by_node(function) && by_node(first);
         ensure!(is_alike, "{}.{}: the reads of one {one} are cached alike", interface.name, function.name);
     }
-    // The same read of all things on a node is one attribute: there may be any number of them, and a policy that
-    // reads one usually reads all.
-    let is_each = by_node(first) && interface.by.len() > 1;
-    let name = if is_each { format!("Each{}", camel(one)) } else { camel(one) };
-    let of_pods = patterns_of_one(&name, one, interface, |function| function.cached == Cached::Pods)?;
-    let counting = patterns_of_one(&name, one, interface, |function| function.counts_pods)?;
-    let attribute = match first.cached {
-        Cached::Always | Cached::Never => None,
-        Cached::Request | Cached::Node | Cached::Pods | Cached::Cluster | Cached::Facts => {
-            Some(Variant::of_all(name, interface, one, &[]))
-        }
-    };
     let index = interface.by.iter().find(|index| *index != "node");
     Ok(Some(CoreRead {
-        variant: Variant::of_all(camel(one), interface, one, &interface.by),
+        variant: Variant::of_all(camel(one), interface, one),
         shown: None,
         prefix: index.map_or_else(|| one.clone(), |index| format!("{one}[{{{index}}}]")),
         cached: first.cached,
         has_node: by_node(first),
-        attribute,
-        attribute_prefix: if is_each { format!("{one}[each]") } else { one.clone() },
-        is_each,
-        of_pods,
-        counting,
+        of_pods: patterns_of_one(one, interface, |function| function.cached == Cached::Pods)?,
+        counting: patterns_of_one(one, interface, |function| function.counts_pods)?,
     }))
 }
 
 /// A separate read.
 fn of_function(interface: &Interface, function: &Function) -> anyhow::Result<CoreRead> {
-    let variant = || Variant::of_interface(interface, function);
-    let attribute = match function.cached {
-        Cached::Always | Cached::Never => None,
-        Cached::Facts if !function.has_node() => Some(variant()?),
-        Cached::Request | Cached::Cluster => Some(variant()?),
-        Cached::Node | Cached::Pods | Cached::Facts => Some(variant()?.without_node()),
-    };
-    let is_of_pods = function.cached == Cached::Pods;
-    let of_pods = attribute.iter().filter(|_| is_of_pods).map(Variant::any).collect();
-    let counted = attribute.as_ref().map_or_else(|| Ok(variant()?.any()), |own| anyhow::Ok(own.any()))?;
+    let variant = Variant::of_interface(interface, function)?;
+    let pattern_if = |is_chosen: bool| if is_chosen { vec![variant.any()] } else { vec![] };
     Ok(CoreRead {
-        variant: variant()?,
-        shown: Some(variant()?.shown(function)),
+        shown: Some(variant.shown(function)),
         prefix: interface.name.clone(),
         cached: function.cached,
         has_node: function.has_node(),
-        attribute,
-        attribute_prefix: interface.name.clone(),
-        is_each: false,
-        of_pods,
-        counting: if function.counts_pods { vec![counted] } else { vec![] },
+        of_pods: pattern_if(function.cached == Cached::Pods),
+        counting: pattern_if(function.counts_pods),
+        variant,
     })
 }
 
-/// The patterns of the attribute with this name for those reads of one thing that are chosen.
-fn patterns_of_one(
-    name: &str,
-    one: &str,
-    interface: &Interface,
-    is_chosen: fn(&Function) -> bool,
-) -> anyhow::Result<Vec<String>> {
+/// The patterns of those reads of one thing that are chosen.
+fn patterns_of_one(one: &str, interface: &Interface, is_chosen: fn(&Function) -> bool) -> anyhow::Result<Vec<String>> {
     let of_one = || interface.reads().filter(|function| function.of_one);
     if of_one().all(is_chosen) {
-        return Ok(vec![format!("{name}(_)")]);
+        return Ok(vec![format!("{} {{ .. }}", camel(one))]);
     }
     let chosen = of_one().filter(|function| is_chosen(function));
-    chosen
-        .map(|function| Ok(format!("{name}({}::{})", reads_name(one), Variant::of_one(interface, function)?.any())))
-        .collect()
+    let by = "_, ".repeat(interface.by.len());
+    let pattern = |function| {
+        let read = Variant::of_one(interface, function)?.any();
+        Ok(format!("{}({by}{}::{read})", camel(one), reads_name(one)))
+    };
+    chosen.map(pattern).collect()
 }
