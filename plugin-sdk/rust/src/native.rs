@@ -117,8 +117,7 @@ impl<'a> HostCalls<'a> {
 
     fn optional_owner(self, read: Read<'_>) -> Option<Owner<'a>> {
         let Value::Owner(owner) = self.read(read) else { return None };
-        let (api_version, kind) = (owner.api_version(), owner.kind());
-        Some(Owner { api_version, kind, name: owner.name(), uid: owner.uid() })
+        Some(Owner { api_version: &owner.api_version, kind: &owner.kind, name: &owner.name, uid: &owner.uid })
     }
 
     fn numbers(self, read: Read<'_>) -> Vec<u32> {

@@ -5,29 +5,28 @@
 
 mod entries;
 mod image;
+mod members;
+mod metadata;
 mod namespace;
 mod node;
-mod owner;
 mod placed;
 mod pod;
 mod pointer;
 mod pool;
 mod quantities;
 mod steady;
-mod taint;
 
 use serde::Deserialize;
 
 pub use entries::Entries;
 pub use image::ImageName;
+pub use metadata::Owner;
 pub use namespace::Namespace;
-pub use node::Node;
-pub use owner::Owner;
+pub use node::{Node, Taint};
 pub use placed::MAX_KEPT_ANNOTATION_BYTES;
 pub use pod::{Phase, Pod};
 pub use pool::Pool;
 pub use quantities::Quantities;
-pub use taint::Taint;
 
 pub(crate) use placed::NOT_KEPT;
 pub(crate) use pointer::at_pointer;

@@ -233,7 +233,7 @@ impl View {
 
     /// Bytes of an image on a node, for callers that ask about many nodes.
     pub(crate) fn image_size(&self, node: u32, image: ImageName) -> Result<Value<'_>, ReadError> {
-        let size = self.slot(node)?.node.image_size_of(image);
+        let size = self.slot(node)?.node.image_size(image);
         Ok(size.map_or(Value::Absent, |size| Value::Number(i64::try_from(size).unwrap_or(i64::MAX))))
     }
 

@@ -1,18 +1,17 @@
 //! Labels and annotations: a sorted map of text in two allocations.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, collections::BTreeMap};
 
-use serde::{
-    Deserialize, Deserializer,
-    de::{MapAccess, Visitor},
-};
+use serde::{Deserialize, Deserializer};
+
+use super::members::{Members, Text};
 
 /// A map from text to text; a cluster has many, so each keeps all its text in one piece.
-#[derive(Clone, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Entries {
     text: Box<str>,
-    /// Where the key and the value of each entry end in `text`; sorted by key.
-    ends: Box<[(u32, u32)]>,
+    /// Where the key and the value of each entry begin in `text`; sorted by key.
+    starts: Box<[(u32, u32)]>,
 }
 
 // === impl Entries ===
@@ -20,26 +19,19 @@ pub struct Entries {
 impl Entries {
     /// The value of a key.
     pub fn get(&self, key: &str) -> Option<&str> {
-        let (mut low, mut high) = (0, self.ends.len());
-        while low < high {
-            let middle = low.midpoint(high);
-            match self.key(middle).cmp(key) {
-                std::cmp::Ordering::Equal => return Some(self.value(middle)),
-                std::cmp::Ordering::Less => low = middle + 1,
-                std::cmp::Ordering::Greater => high = middle,
-            }
-        }
-        None
+        let key_of = |(key, value): &(u32, u32)| &self.text[*key as usize..*value as usize];
+        let at = self.starts.binary_search_by(|starts| key_of(starts).cmp(key)).ok()?;
+        Some(self.entry(at).1)
     }
 
     /// All entries by ascending key.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        (0..self.ends.len()).map(|at| (self.key(at), self.value(at)))
+        (0..self.starts.len()).map(|at| self.entry(at))
     }
 
     /// The number of entries.
     pub fn len(&self) -> usize {
-        self.ends.len()
+        self.starts.len()
     }
 
     /// Bytes of all keys and values together.
@@ -49,78 +41,39 @@ impl Entries {
 
     /// Whether there is no entry.
     pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+        self.starts.is_empty()
     }
 
-    fn key(&self, at: usize) -> &str {
-        let start = if at == 0 { 0 } else { self.ends[at - 1].1 };
-        &self.text[start as usize..self.ends[at].0 as usize]
-    }
-
-    fn value(&self, at: usize) -> &str {
-        &self.text[self.ends[at].0 as usize..self.ends[at].1 as usize]
+    fn entry(&self, at: usize) -> (&str, &str) {
+        let (key, value) = self.starts[at];
+        let end = self.starts.get(at + 1).map_or(self.text.len(), |next| next.0 as usize);
+        (&self.text[key as usize..value as usize], &self.text[value as usize..end])
     }
 }
 
 impl<K: AsRef<str>, V: AsRef<str>> FromIterator<(K, V)> for Entries {
     /// The last of several entries with one key wins, as in Go.
     fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
-        let mut entries: Vec<(K, V)> = entries.into_iter().collect();
-        if !entries.is_sorted_by(|a, b| a.0.as_ref() < b.0.as_ref()) {
-            entries.reverse();
-            entries.sort_by(|a, b| a.0.as_ref().cmp(b.0.as_ref()));
-            entries.dedup_by(|later, first| later.0.as_ref() == first.0.as_ref());
+        let entries: Vec<(K, V)> = entries.into_iter().collect();
+        let sorted: BTreeMap<&str, &str> = entries.iter().map(|(key, value)| (key.as_ref(), value.as_ref())).collect();
+        let mut text = String::with_capacity(sorted.iter().map(|(key, value)| key.len() + value.len()).sum());
+        let mut starts = Vec::with_capacity(sorted.len());
+        for (key, value) in sorted {
+            starts.push((text.len() as u32, (text.len() + key.len()) as u32));
+            text.push_str(key);
+            text.push_str(value);
         }
-        let size = entries.iter().map(|(key, value)| key.as_ref().len() + value.as_ref().len());
-        let mut text = String::with_capacity(size.sum());
-        let mut ends = Vec::with_capacity(entries.len());
-        for (key, value) in &entries {
-            text.push_str(key.as_ref());
-            let key_end = text.len() as u32;
-            text.push_str(value.as_ref());
-            ends.push((key_end, text.len() as u32));
-        }
-        Self { text: text.into(), ends: ends.into() }
-    }
-}
-
-impl fmt::Debug for Entries {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_map().entries(self.iter()).finish()
+        Self { text: text.into(), starts: starts.into() }
     }
 }
 
 impl<'de> Deserialize<'de> for Entries {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct EntriesVisitor;
-
-        impl<'de> Visitor<'de> for EntriesVisitor {
-            type Value = Entries;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a map of text to text")
-            }
-
-            fn visit_unit<E>(self) -> Result<Entries, E> {
-                Ok(Entries::default())
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries, A::Error> {
-                let mut entries = Vec::with_capacity(16);
-                while let Some((Text(key), value)) = map.next_entry::<Text<'de>, Option<Text<'de>>>()? {
-                    entries.push((key, value.map_or(Cow::Borrowed(""), |Text(value)| value)));
-                }
-                Ok(entries.into_iter().collect())
-            }
-        }
-
-        deserializer.deserialize_any(EntriesVisitor)
+        let Members(members) = Members::<Option<Text<'de>>>::deserialize(deserializer)?;
+        let text = |value: Option<Text<'de>>| value.map_or(Cow::Borrowed(""), |Text(value)| value);
+        Ok(members.into_iter().map(|(key, value)| (key, text(value))).collect())
     }
 }
-
-/// Text that is borrowed from the input unless it has escapes.
-#[derive(Deserialize)]
-pub(super) struct Text<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
 
 #[cfg(test)]
 mod tests {
@@ -129,16 +82,6 @@ mod tests {
     use proptest::{collection::vec, prelude::*};
 
     use super::*;
-
-    #[test]
-    fn every_entry_is_found_whatever_the_order_it_came_in() {
-        let entries: Entries = [("b", "2"), ("a", "1"), ("c", ""), ("", "empty key")].into_iter().collect();
-        assert_eq!(entries.get("a"), Some("1"));
-        assert_eq!(entries.get("b"), Some("2"));
-        assert_eq!(entries.get("c"), Some(""));
-        assert_eq!(entries.get(""), Some("empty key"));
-        assert_eq!(entries.get("d"), None);
-    }
 
     #[test]
     fn the_last_of_a_duplicated_key_wins() {

@@ -2,7 +2,6 @@
 
 use std::{
     borrow::Cow,
-    fmt,
     hash::{BuildHasher, Hasher, RandomState},
     sync::{
         OnceLock,
@@ -13,10 +12,9 @@ use std::{
     },
 };
 
-use serde::{
-    Deserialize, Deserializer,
-    de::{Error, Visitor},
-};
+use serde::Deserialize;
+
+use super::members::Text;
 
 const LATEST: &str = ":latest";
 
@@ -47,9 +45,9 @@ pub(super) struct LazyImages(OnceLock<Images>);
 
 /// One entry of `status.images`.
 #[derive(Deserialize)]
-struct ImageJson {
-    #[serde(default)]
-    names: Option<Vec<ImageName>>,
+struct ImageJson<'a> {
+    #[serde(borrow, default)]
+    names: Option<Vec<Text<'a>>>,
     #[serde(rename = "sizeBytes", default)]
     size: u64,
 }
@@ -82,26 +80,6 @@ impl ImageName {
     /// Whether no node of this process has the image. It looks at no node: `false` may be wrong, `true` never is.
     pub(crate) fn is_nowhere(self) -> bool {
         SEEN.has_on_no_node(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for ImageName {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct NameVisitor;
-
-        impl Visitor<'_> for NameVisitor {
-            type Value = ImageName;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the name of an image")
-            }
-
-            fn visit_str<E: Error>(self, name: &str) -> Result<ImageName, E> {
-                Ok(ImageName::of(name))
-            }
-        }
-
-        deserializer.deserialize_str(NameVisitor)
     }
 }
 
@@ -173,9 +151,13 @@ impl Drop for LazyImages {
 impl Images {
     /// Reads `status.images`; none where its form is not the API's.
     pub(super) fn of(json: &str) -> Self {
-        let listed: Vec<ImageJson> = serde_json::from_str(json).unwrap_or_default();
-        let names = listed.iter().flat_map(|image| image.names.iter().flatten().map(|name| (*name, image.size)));
-        let mut images: Vec<(ImageName, u64)> = names.inspect(|(name, _)| SEEN.add(*name)).collect();
+        let listed: Vec<ImageJson<'_>> = serde_json::from_str(json).unwrap_or_default();
+        let of_image = |ImageJson { names, size }| {
+            let names = names.into_iter().flatten();
+            names.map(move |Text(name): Text<'_>| (ImageName::of(&name), size))
+        };
+        let mut images: Vec<(ImageName, u64)> = listed.into_iter().flat_map(of_image).collect();
+        images.iter().for_each(|(name, _)| SEEN.add(*name));
         // Of a name that is listed twice the first counts, as for kube-scheduler.
         images.sort_by_key(|(name, _)| *name);
         images.dedup_by_key(|(name, _)| *name);

@@ -1,10 +1,10 @@
 //! A namespace as policies can read it: by its labels.
 
-use std::{borrow::Cow, sync::Arc};
+use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::{Entries, ObjectError, parse};
+use super::{Entries, ObjectError, metadata::MetadataJson, parse};
 
 /// One namespace.
 #[derive(Debug, PartialEq, Eq)]
@@ -19,14 +19,6 @@ struct NamespaceJson<'a> {
     metadata: MetadataJson<'a>,
 }
 
-#[derive(Deserialize)]
-struct MetadataJson<'a> {
-    #[serde(borrow, default)]
-    name: Cow<'a, str>,
-    #[serde(default)]
-    labels: Entries,
-}
-
 // === impl Namespace ===
 
 impl Namespace {
@@ -35,7 +27,7 @@ impl Namespace {
     /// # Errors
     /// If it is not JSON, has no name, or its labels have another type.
     pub fn from_json(json: &[u8]) -> Result<Self, ObjectError> {
-        let NamespaceJson { metadata: MetadataJson { name, labels } } = parse("Namespace", json)?;
+        let NamespaceJson { metadata: MetadataJson { name, labels, .. } } = parse("Namespace", json)?;
         if name.is_empty() {
             return Err(ObjectError::new("Namespace", "has no metadata.name"));
         }

@@ -6,12 +6,12 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 
+pub use self::wire::Taint;
 use self::wire::{NodeJson, SpecJson, StatusJson, other_names, statuses};
 use super::{
     Entries, ObjectError, Quantities, at_pointer,
     image::{ImageName, Images, LazyImages},
     parse, steady,
-    taint::Taint,
 };
 use crate::model::stamp::stamp;
 
@@ -163,13 +163,8 @@ impl Node {
         at_pointer(if is_own_text { self.text() } else { self.steady() }, pointer)
     }
 
-    /// Bytes of a pulled image; the name is compared as kube-scheduler does.
-    pub fn image_size(&self, image: &str) -> Option<u64> {
-        self.image_size_of(ImageName::of(image))
-    }
-
-    /// As [`Node::image_size`], for callers that ask many nodes about one image.
-    pub fn image_size_of(&self, image: ImageName) -> Option<u64> {
+    /// Bytes of a pulled image; none if the node has not pulled it.
+    pub fn image_size(&self, image: ImageName) -> Option<u64> {
         self.images().size(image)
     }
 
@@ -219,10 +214,10 @@ mod tests {
         assert_eq!(node.conditions().iter().collect::<Vec<_>>(), [("Ready", "True"), ("WiFi", "Unknown")]);
         assert!(node.unschedulable());
         assert_eq!(node.addresses().collect::<Vec<_>>(), ["10.0.0.1"], "each once, and not the name");
-        assert_eq!(node.image_size("nginx:latest"), Some(5));
-        assert_eq!(node.image_size("nginx"), Some(5));
-        assert_eq!(node.image_size("r/x@sha256:1"), Some(5));
-        assert_eq!(node.image_size("other"), None);
+        assert_eq!(node.image_size(ImageName::of("nginx:latest")), Some(5));
+        assert_eq!(node.image_size(ImageName::of("nginx")), Some(5));
+        assert_eq!(node.image_size(ImageName::of("r/x@sha256:1")), Some(5));
+        assert_eq!(node.image_size(ImageName::of("other")), None);
         assert_eq!(node.field("/spec/taints/0/key"), Some("\"k\""));
     }
 

@@ -1,12 +1,8 @@
 //! RFC 6901 pointers into JSON text, without building a tree.
 
-use std::fmt;
-
-use serde::{
-    Deserializer,
-    de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor},
-};
 use serde_json::value::RawValue;
+
+use super::members::Members;
 
 /// The JSON text that the pointer names; none if there is none or the pointer is malformed.
 pub(crate) fn at_pointer<'a>(json: &'a str, pointer: &str) -> Option<&'a str> {
@@ -15,72 +11,18 @@ pub(crate) fn at_pointer<'a>(json: &'a str, pointer: &str) -> Option<&'a str> {
     }
     let mut at = json;
     for token in pointer.strip_prefix('/')?.split('/') {
-        let token = token.replace("~1", "/").replace("~0", "~");
-        let mut deserializer = serde_json::Deserializer::from_str(at);
-        at = deserializer.deserialize_any(Step { token: &token }).ok()??.get();
+        at = if at.trim_ascii_start().starts_with('[') {
+            let is_canonical = token == "0" || !token.starts_with(['0', '+']);
+            let index = token.parse::<usize>().ok().filter(|_| is_canonical)?;
+            serde_json::from_str::<Vec<&RawValue>>(at).ok()?.get(index)?.get()
+        } else {
+            let name = token.replace("~1", "/").replace("~0", "~");
+            let Members(members) = serde_json::from_str::<Members<'_, &RawValue>>(at).ok()?;
+            // Of two members with one name the last counts, as in Go.
+            members.iter().rev().find(|(own, _)| *own == name)?.1.get()
+        };
     }
     Some(at)
-}
-
-/// One step of a pointer: the member or element that the token names.
-struct Step<'t> {
-    token: &'t str,
-}
-
-impl<'de> Visitor<'de> for Step<'_> {
-    type Value = Option<&'de RawValue>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object or an array")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut found = None;
-        while let Some(matches) = map.next_key_seed(KeyIs(self.token))? {
-            if matches {
-                found = Some(map.next_value()?);
-            } else {
-                map.next_value::<IgnoredAny>()?;
-            }
-        }
-        Ok(found)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-        let canonical = self.token == "0" || !self.token.starts_with(['0', '+']);
-        let wanted = self.token.parse::<usize>().ok().filter(|_| canonical);
-        let (mut at, mut found) = (0usize, None);
-        while let Some(element) = seq.next_element::<&'de RawValue>()? {
-            if Some(at) == wanted {
-                found = Some(element);
-            }
-            at += 1;
-        }
-        Ok(found)
-    }
-}
-
-/// Compares a key without keeping it.
-struct KeyIs<'t>(&'t str);
-
-impl<'de> DeserializeSeed<'de> for KeyIs<'_> {
-    type Value = bool;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
-        deserializer.deserialize_str(self)
-    }
-}
-
-impl Visitor<'_> for KeyIs<'_> {
-    type Value = bool;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a key")
-    }
-
-    fn visit_str<E>(self, key: &str) -> Result<bool, E> {
-        Ok(key == self.0)
-    }
 }
 
 #[cfg(test)]

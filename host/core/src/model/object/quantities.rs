@@ -1,20 +1,15 @@
 //! Amounts of resources by name, as whole numbers.
 
-use std::{borrow::Cow, collections::BTreeMap, fmt};
+use std::{borrow::Cow, collections::BTreeMap};
 
-use serde::{
-    Deserialize, Deserializer,
-    de::{Error, MapAccess, Visitor},
-};
+use serde::{Deserialize, Deserializer, de::Error};
+use serde_json::value::RawValue;
 
-use super::entries::Text;
-use crate::model::parse_quantity;
+use super::members::Members;
+use crate::model::{QuantityError, parse_quantity};
 
-/// Amounts by resource name: cpu in millicores, all else in base units.
-///
-/// They are sorted by name: an object with tens of thousands of names, which only a hostile one has, takes no longer
-/// for each.
-#[derive(Clone, Default, PartialEq, Eq, Hash)]
+/// Amounts by resource name, sorted: cpu in millicores, all else in base units.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Quantities(Vec<(Cow<'static, str>, i64)>);
 
 /// Amounts that are being summed up.
@@ -45,15 +40,12 @@ impl Quantities {
     fn position(&self, name: &str) -> Result<usize, usize> {
         self.0.binary_search_by(|(own, _)| own.as_ref().cmp(name))
     }
+}
 
+impl FromIterator<(Cow<'static, str>, i64)> for Quantities {
     /// Of two amounts of one resource the last one counts.
-    fn of(mut amounts: Vec<(Cow<'static, str>, i64)>) -> Self {
-        // A stable sort keeps amounts of one name in their order; reversed, the last comes first.
-        amounts.reverse();
-        amounts.sort_by(|(left, _), (right, _)| left.cmp(right));
-        amounts.dedup_by(|(later, _), (kept, _)| later == kept);
-        amounts.shrink_to_fit();
-        Self(amounts)
+    fn from_iter<I: IntoIterator<Item = (Cow<'static, str>, i64)>>(amounts: I) -> Self {
+        Self(amounts.into_iter().collect::<BTreeMap<_, _>>().into_iter().collect())
     }
 }
 
@@ -107,79 +99,15 @@ fn stored(name: &str) -> Cow<'static, str> {
         .map_or_else(|| Cow::Owned(name.to_owned()), |common| Cow::Borrowed(*common))
 }
 
-impl fmt::Debug for Quantities {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_map().entries(self.iter()).finish()
-    }
-}
-
 impl<'de> Deserialize<'de> for Quantities {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct QuantitiesVisitor;
-
-        impl<'de> Visitor<'de> for QuantitiesVisitor {
-            type Value = Quantities;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a map of resource names to quantities")
-            }
-
-            fn visit_unit<E>(self) -> Result<Quantities, E> {
-                Ok(Quantities::default())
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Quantities, A::Error> {
-                let mut amounts = Vec::new();
-                while let Some(Text(name)) = map.next_key()? {
-                    let Amount(text) = map.next_value()?;
-                    let per_unit = if name == "cpu" { 1000 } else { 1 };
-                    let amount = parse_quantity(&text, per_unit).map_err(A::Error::custom)?;
-                    amounts.push((stored(&name), amount));
-                }
-                Ok(Quantities::of(amounts))
-            }
-        }
-
-        deserializer.deserialize_any(QuantitiesVisitor)
-    }
-}
-
-/// A quantity is text in the API's JSON; YAML by hand has bare numbers too.
-struct Amount<'a>(Cow<'a, str>);
-
-impl<'de> Deserialize<'de> for Amount<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct AmountVisitor;
-
-        impl<'de> Visitor<'de> for AmountVisitor {
-            type Value = Amount<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a quantity such as \"100m\", \"1Gi\" or 2")
-            }
-
-            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Amount<'de>, E> {
-                Ok(Amount(Cow::Borrowed(text)))
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<Amount<'de>, E> {
-                Ok(Amount(Cow::Owned(text.to_owned())))
-            }
-
-            fn visit_u64<E>(self, number: u64) -> Result<Amount<'de>, E> {
-                Ok(Amount(Cow::Owned(number.to_string())))
-            }
-
-            fn visit_i64<E>(self, number: i64) -> Result<Amount<'de>, E> {
-                Ok(Amount(Cow::Owned(number.to_string())))
-            }
-
-            fn visit_f64<E>(self, number: f64) -> Result<Amount<'de>, E> {
-                Ok(Amount(Cow::Owned(number.to_string())))
-            }
-        }
-
-        deserializer.deserialize_any(AmountVisitor)
+        let Members(members) = Members::<&RawValue>::deserialize(deserializer)?;
+        let amount = |(name, amount): (Cow<'de, str>, &RawValue)| {
+            let per_unit = if name == "cpu" { 1000 } else { 1 };
+            // A quantity is text in the API's JSON; YAML by hand has bare numbers too.
+            Ok((stored(&name), parse_quantity(amount.get().trim_matches('"'), per_unit)?))
+        };
+        members.into_iter().map(amount).collect::<Result<_, QuantityError>>().map_err(D::Error::custom)
     }
 }
 
@@ -199,7 +127,7 @@ mod tests {
 
     fn quantities(amounts: &[(&str, i64)]) -> (Quantities, BTreeMap<String, i64>) {
         let stored = amounts.iter().map(|(name, amount)| (stored(name), *amount)).collect();
-        (Quantities::of(stored), amounts.iter().map(|(name, amount)| ((*name).to_owned(), *amount)).collect())
+        (stored, amounts.iter().map(|(name, amount)| ((*name).to_owned(), *amount)).collect())
     }
 
     fn map_of(quantities: &Quantities) -> BTreeMap<String, i64> {

@@ -1,83 +1,64 @@
 //! A node without the fields that every heartbeat changes, and those that depend on the sender.
 
-use std::{borrow::Cow, fmt};
-
-use serde::{
-    Deserialize, Deserializer,
-    de::{MapAccess, Visitor},
-};
 use serde_json::value::RawValue;
 
-/// The treatment of a value.
-enum Rule {
-    Drop,
-    Each(&'static Rule),
-    Members(&'static [(&'static str, Rule)]),
-}
+use super::members::Members;
 
-/// kubelet writes `lastHeartbeatTime` every five minutes, with a new version and new managed fields. Lists of
-/// the API server leave out kind and apiVersion, its watches do not.
-const NODE: Rule = Rule::Members(&[
-    ("kind", Rule::Drop),
-    ("apiVersion", Rule::Drop),
-    ("metadata", Rule::Members(&[("managedFields", Rule::Drop), ("resourceVersion", Rule::Drop)])),
-    ("status", Rule::Members(&[("conditions", Rule::Each(&Rule::Members(&[("lastHeartbeatTime", Rule::Drop)])))])),
-]);
+/// The fields that are left out; `*` is each element. kubelet writes `lastHeartbeatTime` every five minutes, with a new
+/// version and new managed fields. Lists of the API server leave out kind and apiVersion, its watches do not.
+const LEFT_OUT: [&str; 5] = [
+    "/kind",
+    "/apiVersion",
+    "/metadata/managedFields",
+    "/metadata/resourceVersion",
+    "/status/conditions/*/lastHeartbeatTime",
+];
 
 /// The text of a Node without the fields that a heartbeat changes; all else stays as it is, in its order.
 pub(super) fn steady(node: &str) -> serde_json::Result<String> {
     let mut text = String::with_capacity(node.len());
-    write(node.trim_ascii(), &NODE, &mut text)?;
+    write(node.trim_ascii(), "", &mut text)?;
     Ok(text)
 }
 
 /// Whether something at the pointer, or below it, may be left out of the steady text.
 pub(super) fn may_differ(pointer: &str) -> bool {
-    matches!(pointer, "" | "/metadata" | "/status")
-        || ["/kind", "/apiVersion", "/metadata/managedFields", "/metadata/resourceVersion", "/status/conditions"]
-            .iter()
-            .any(|path| pointer.starts_with(path))
+    LEFT_OUT.iter().any(|path| {
+        let fixed = path.split_once("/*").map_or(*path, |(fixed, _)| fixed);
+        fixed.starts_with(pointer) || pointer.starts_with(fixed)
+    })
 }
 
-fn write(json: &str, rule: &Rule, text: &mut String) -> serde_json::Result<()> {
-    match rule {
-        Rule::Members(rules) if json.starts_with('{') => write_members(json, rules, text),
-        Rule::Each(rule) if json.starts_with('[') => write_elements(json, rule, text),
+/// Writes the value at this path.
+fn write(json: &str, path: &str, text: &mut String) -> serde_json::Result<()> {
+    let is_above = |left_out: &&str| left_out.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'));
+    if !LEFT_OUT.iter().any(is_above) {
+        text.push_str(json);
+    } else if json.starts_with('{') {
+        let Members(members) = serde_json::from_str::<Members<'_, &RawValue>>(json)?;
+        text.push('{');
+        for (name, value) in members {
+            let member = format!("{path}/{name}");
+            if !LEFT_OUT.contains(&member.as_str()) {
+                separate(text, '{');
+                text.push_str(&serde_json::to_string(&name)?);
+                text.push(':');
+                write(value.get(), &member, text)?;
+            }
+        }
+        text.push('}');
+    } else if json.starts_with('[') {
+        let element = format!("{path}/*");
+        text.push('[');
+        for value in serde_json::from_str::<Vec<&RawValue>>(json)? {
+            separate(text, '[');
+            write(value.get(), &element, text)?;
+        }
+        text.push(']');
+    } else {
         // Not of the shape that the API gives it, so there is nothing to take out.
-        _ => {
-            text.push_str(json);
-            Ok(())
-        }
+        text.push_str(json);
     }
-}
-
-fn write_members(json: &str, rules: &[(&str, Rule)], text: &mut String) -> serde_json::Result<()> {
-    let Members(members) = serde_json::from_str(json)?;
-    text.push('{');
-    for (key, value) in members {
-        let rule = rules.iter().find(|(name, _)| *name == key).map(|(_, rule)| rule);
-        if matches!(rule, Some(Rule::Drop)) {
-            continue;
-        }
-        separate(text, '{');
-        text.push_str(&serde_json::to_string(&key)?);
-        text.push(':');
-        match rule {
-            Some(rule) => write(value.get(), rule, text)?,
-            None => text.push_str(value.get()),
-        }
-    }
-    text.push('}');
-    Ok(())
-}
-
-fn write_elements(json: &str, rule: &Rule, text: &mut String) -> serde_json::Result<()> {
-    text.push('[');
-    for element in serde_json::from_str::<Vec<&RawValue>>(json)? {
-        separate(text, '[');
-        write(element.get(), rule, text)?;
-    }
-    text.push(']');
     Ok(())
 }
 
@@ -85,33 +66,6 @@ fn write_elements(json: &str, rule: &Rule, text: &mut String) -> serde_json::Res
 fn separate(text: &mut String, open: char) {
     if !text.ends_with(open) {
         text.push(',');
-    }
-}
-
-/// The members of an object, in their order.
-struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
-
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct MembersVisitor;
-
-        impl<'de> Visitor<'de> for MembersVisitor {
-            type Value = Members<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
-                let mut members = Vec::with_capacity(16);
-                while let Some((super::entries::Text(key), value)) = map.next_entry()? {
-                    members.push((key, value));
-                }
-                Ok(Members(members))
-            }
-        }
-
-        deserializer.deserialize_map(MembersVisitor)
     }
 }
 

@@ -233,18 +233,6 @@ fn beyond_the_most_tables_the_least_recently_read_goes() {
 }
 
 #[test]
-fn groups_keep_their_totals_and_a_copy_does_not_change() {
-    let mut groups = Groups::default();
-    let group = |number: i64| Fingerprint::of(&number);
-    (0..1_000).for_each(|number| groups.add(group(number), number.into()));
-    let copy = groups.clone();
-    (0..1_000).for_each(|number| groups.add(group(number), -i128::from(number % 2 * number)));
-    assert!((0..1_000).all(|number| groups.get(group(number)) == i128::from((1 - number % 2) * number)));
-    assert!((0..1_000).all(|number| copy.get(group(number)) == number.into()));
-    assert_eq!((groups.count, copy.count), (499, 999));
-}
-
-#[test]
 fn a_table_that_is_being_made_is_made_once() {
     let mut world = mk_world();
     world.apply(&Step::PutNode(1, 0));

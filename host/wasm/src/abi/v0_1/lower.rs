@@ -212,10 +212,10 @@ pub(super) fn stop(stop: Stop) -> wasmtime::Error {
 impl From<&Owner> for OwnerRecord {
     fn from(owner: &Owner) -> Self {
         Self {
-            api_version: owner.api_version().into(),
-            kind: owner.kind().into(),
-            name: owner.name().into(),
-            uid: owner.uid().into(),
+            api_version: owner.api_version.clone(),
+            kind: owner.kind.clone(),
+            name: owner.name.clone(),
+            uid: owner.uid.clone(),
         }
     }
 }

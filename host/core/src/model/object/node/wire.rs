@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
-use super::super::{Entries, Quantities, taint::Taint};
+use super::super::{Entries, Quantities, metadata::MetadataJson};
 
 #[derive(Deserialize)]
 pub(super) struct NodeJson<'a> {
@@ -15,20 +15,22 @@ pub(super) struct NodeJson<'a> {
     pub(super) status: Option<StatusJson<'a>>,
 }
 
-#[derive(Deserialize)]
-pub(super) struct MetadataJson<'a> {
-    #[serde(borrow, default)]
-    pub(super) name: Cow<'a, str>,
-    #[serde(default)]
-    pub(super) labels: Entries,
-    #[serde(default)]
-    pub(super) annotations: Entries,
-}
-
 #[derive(Deserialize, Default)]
 pub(super) struct SpecJson {
     pub(super) taints: Option<Box<[Taint]>>,
     pub(super) unschedulable: Option<bool>,
+}
+
+/// A taint of a node.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Taint {
+    /// The taint's key.
+    pub key: Box<str>,
+    /// Its value; empty if it has none.
+    #[serde(default)]
+    pub value: Box<str>,
+    /// `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
+    pub effect: Box<str>,
 }
 
 #[derive(Deserialize, Default)]

@@ -4,12 +4,7 @@ use std::{borrow::Cow, collections::HashSet};
 
 use serde::Deserialize;
 
-use super::super::{Entries, Owner, Quantities, Sums, image};
-
-/// An RFC 3339 time in Unix seconds.
-pub(super) fn seconds(timestamp: &str) -> Option<i64> {
-    timestamp.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_second)
-}
+use super::super::{Quantities, Sums, image, metadata::MetadataJson};
 
 #[derive(Deserialize)]
 pub(super) struct PodJson<'a> {
@@ -19,22 +14,6 @@ pub(super) struct PodJson<'a> {
     pub(super) spec: SpecJson<'a>,
     #[serde(borrow, default)]
     pub(super) status: StatusJson<'a>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct MetadataJson<'a> {
-    #[serde(borrow)]
-    pub(super) name: Cow<'a, str>,
-    #[serde(borrow)]
-    pub(super) namespace: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    pub(super) uid: Cow<'a, str>,
-    pub(super) labels: Entries,
-    pub(super) annotations: Entries,
-    #[serde(borrow)]
-    pub(super) creation_timestamp: Option<Cow<'a, str>>,
-    pub(super) owner_references: Option<Vec<Owner>>,
 }
 
 #[derive(Deserialize, Default)]
