@@ -32,7 +32,7 @@ mod view;
 pub(crate) mod whole_cluster;
 mod words;
 
-pub use annotation::{Additions, Annotation, BindMetadata, Label, MAX_ANNOTATION_BYTES, MAX_ANNOTATIONS, MAX_LABELS};
+pub use annotation::{Additions, BindMetadata, MAX_ANNOTATION_BYTES, MAX_ENTRIES, MetadataEntry};
 pub use answer::{
     BindAnswer, DistinctReasons, MAX_REASON_BYTES, MAX_REASONS_BYTES, MAX_SCORE, NotBound, Preemption, SurveyAnswer,
     VerbAnswer, Verdict, check as check_answers,

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Instant};
 
 use plimsoll_core::{
-    Annotation, Ask, BindAnswer, BindMetadata, Fault, FaultKind, Label, NodeSource, NotBound, Policy, Preemption, Verb,
+    Ask, BindAnswer, BindMetadata, Fault, FaultKind, MetadataEntry, NodeSource, NotBound, Policy, Preemption, Verb,
     VerbAnswer, Verbs, Verdict,
 };
 use wasmtime::component::{ComponentNamedList, Lift, TypedFunc};
@@ -185,12 +185,11 @@ impl Policy for GuestModule {
 }
 
 fn current(answer: abi::BindAnswer) -> BindAnswer {
-    let annotation = |abi::WitPair { key, value }| Annotation::new(key, value);
-    let label = |abi::WitPair { key, value }| Label::new(key, value);
+    let entry = |abi::WitPair { key, value }| MetadataEntry::new(key, value);
     match answer {
         Ok(metadata) => Ok(BindMetadata {
-            annotations: metadata.annotations.into_iter().map(annotation).collect(),
-            labels: metadata.labels.into_iter().map(label).collect(),
+            annotations: metadata.annotations.into_iter().map(entry).collect(),
+            labels: metadata.labels.into_iter().map(entry).collect(),
         }),
         Err(abi::WitNotBound::Refused(reason)) => Err(NotBound::Refused(reason)),
         Err(abi::WitNotBound::Retry(reason)) => Err(NotBound::Retry(reason)),
@@ -198,7 +197,7 @@ fn current(answer: abi::BindAnswer) -> BindAnswer {
 }
 
 fn former(answer: abi::FormerBindAnswer) -> BindAnswer {
-    let annotation = |abi::WitAnnotation { key, value }| Annotation::new(key, value);
+    let annotation = |abi::WitAnnotation { key, value }| MetadataEntry::new(key, value);
     let annotations = answer.map_err(NotBound::Refused)?;
     Ok(annotations.into_iter().map(annotation).collect::<Vec<_>>().into())
 }

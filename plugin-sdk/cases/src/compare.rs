@@ -120,7 +120,7 @@ impl<'l> Comparison<'l> {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_core::{Annotation, Ask, BindAnswer, Fault, Policy, Verbs};
+    use plimsoll_core::{Ask, BindAnswer, Fault, MetadataEntry, Policy, Verbs};
 
     use crate::{Case, CutError};
 
@@ -133,7 +133,7 @@ mod tests {
         }
 
         fn bind(&self, _: &Ask, _: u32) -> Result<BindAnswer, Fault> {
-            Ok(Ok(vec![Annotation::new("k", "v".repeat(self.0))].into()))
+            Ok(Ok(vec![MetadataEntry::new("k", "v".repeat(self.0))].into()))
         }
     }
 

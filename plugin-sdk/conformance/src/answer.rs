@@ -52,14 +52,14 @@ pub(crate) fn is_as_expected(expected: &str, answer: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_core::{Annotation, BindMetadata, Label};
+    use plimsoll_core::{BindMetadata, MetadataEntry};
 
     use super::*;
 
     #[test]
     fn a_binding_is_the_same_in_any_order() {
-        let (a, b) = (|| Annotation::new("a", "1\n2"), || Annotation::new("b", ""));
-        let labels = || vec![Label::new("c", "3")];
+        let (a, b) = (|| MetadataEntry::new("a", "1\n2"), || MetadataEntry::new("b", ""));
+        let labels = || vec![MetadataEntry::new("c", "3")];
         let texts = [vec![a(), b()], vec![b(), a()]]
             .map(|annotations| binding(Ok(BindMetadata { annotations, labels: labels() })));
         assert_eq!(texts, ["bound\nannotation a=1\\n2\nannotation b=\nlabel c=3"; 2]);

@@ -6,8 +6,8 @@ use std::{
 };
 
 use plimsoll_core::{
-    Annotation, Ask, BindAnswer, Fault, Member, Mode, NodeRead, NodeSource, PodRead, Policy, PolicyConfig, Preemption,
-    Read, Value, Verb, Verbs, Verdict,
+    Ask, BindAnswer, Fault, Member, MetadataEntry, Mode, NodeRead, NodeSource, PodRead, Policy, PolicyConfig,
+    Preemption, Read, Value, Verb, Verbs, Verdict,
 };
 
 use crate::client::DEADLINE;
@@ -20,7 +20,7 @@ pub struct Fake {
     filter: Option<Rule<Verdict>>,
     score: Option<Rule<u32>>,
     preempt: Option<Rule<Preemption>>,
-    bind: Option<Rule<Result<Vec<Annotation>, String>>>,
+    bind: Option<Rule<Result<Vec<MetadataEntry>, String>>>,
     imports: Vec<String>,
 }
 
@@ -117,7 +117,10 @@ impl Fake {
 
     /// The same with a bind verb.
     #[must_use]
-    pub fn bind(mut self, rule: impl Fn(&Ask, u32) -> Result<Vec<Annotation>, String> + Send + Sync + 'static) -> Self {
+    pub fn bind(
+        mut self,
+        rule: impl Fn(&Ask, u32) -> Result<Vec<MetadataEntry>, String> + Send + Sync + 'static,
+    ) -> Self {
         self.bind = Some(Box::new(rule));
         self
     }

@@ -5,23 +5,14 @@ mod rules;
 use std::collections::BTreeMap;
 
 pub(crate) use self::rules::breach;
-pub use self::rules::{MAX_ANNOTATION_BYTES, MAX_ANNOTATIONS, MAX_LABELS};
+pub use self::rules::{MAX_ANNOTATION_BYTES, MAX_ENTRIES};
 
-/// One annotation.
+/// One annotation or label.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Annotation {
+pub struct MetadataEntry {
     /// The key: `example.com/device`.
     pub key: Box<str>,
-    /// The value, any text.
-    pub value: Box<str>,
-}
-
-/// One label.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Label {
-    /// The key: `example.com/rack`.
-    pub key: Box<str>,
-    /// The value.
+    /// The value; any text for an annotation.
     pub value: Box<str>,
 }
 
@@ -29,9 +20,9 @@ pub struct Label {
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BindMetadata {
     /// Its annotations.
-    pub annotations: Vec<Annotation>,
+    pub annotations: Vec<MetadataEntry>,
     /// Its labels.
-    pub labels: Vec<Label>,
+    pub labels: Vec<MetadataEntry>,
 }
 
 /// The annotations and labels that all policies together give a pod in the write that binds it.
@@ -43,30 +34,16 @@ pub struct Additions {
     pub labels: BTreeMap<Box<str>, Box<str>>,
 }
 
-// === impl Annotation ===
+// === impl MetadataEntry ===
 
-impl Annotation {
-    /// An annotation with this key and value.
-    pub fn new(key: impl Into<Box<str>>, value: impl Into<Box<str>>) -> Self {
-        Self { key: key.into(), value: value.into() }
-    }
-
-    /// Bytes of key and value.
-    pub fn size(&self) -> usize {
-        self.key.len() + self.value.len()
-    }
-}
-
-// === impl Label ===
-
-impl Label {
-    /// A label with this key and value.
+impl MetadataEntry {
+    /// An annotation or label with this key and value.
     pub fn new(key: impl Into<Box<str>>, value: impl Into<Box<str>>) -> Self {
         Self { key: key.into(), value: value.into() }
     }
 }
 
-// === impl BindMetadata, Additions ===
+// === impl BindMetadata ===
 
 impl BindMetadata {
     /// Whether it gives nothing.
@@ -75,15 +52,8 @@ impl BindMetadata {
     }
 }
 
-impl From<Vec<Annotation>> for BindMetadata {
-    fn from(annotations: Vec<Annotation>) -> Self {
+impl From<Vec<MetadataEntry>> for BindMetadata {
+    fn from(annotations: Vec<MetadataEntry>) -> Self {
         Self { annotations, labels: Vec::new() }
-    }
-}
-
-impl Additions {
-    /// Whether there is nothing.
-    pub fn is_empty(&self) -> bool {
-        self.annotations.is_empty() && self.labels.is_empty()
     }
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use plimsoll_core::{
-    Annotation as CoreAnnotation, Ask, BindAnswer, BindMetadata as CoreMetadata, Fault, FaultKind, Label, NodeSource,
+    Ask, BindAnswer, BindMetadata as CoreMetadata, Fault, FaultKind, MetadataEntry as CoreEntry, NodeSource,
     NotBound as CoreNotBound, Policy, Preemption as CorePreemption, Read, Value, Verb, Verbs, Verdict as CoreVerdict,
 };
 
@@ -125,8 +125,8 @@ impl From<BindMetadata> for CoreMetadata {
     fn from(metadata: BindMetadata) -> Self {
         let BindMetadata { annotations, labels } = metadata;
         Self {
-            annotations: annotations.into_iter().map(|own| CoreAnnotation::new(own.key, own.value)).collect(),
-            labels: labels.into_iter().map(|own| Label::new(own.key, own.value)).collect(),
+            annotations: annotations.into_iter().map(|own| CoreEntry::new(own.key, own.value)).collect(),
+            labels: labels.into_iter().map(|own| CoreEntry::new(own.key, own.value)).collect(),
         }
     }
 }

@@ -17,7 +17,7 @@ use plimsoll_contract::{
     server::{Server, gateway},
 };
 use plimsoll_core::{
-    Annotation, BindError, Binder, Binding, Gateway, IsUnchanged, Leader, NotReserved, Pod, RequestId, Reservation,
+    BindError, Binder, Binding, Gateway, IsUnchanged, Leader, MetadataEntry, NotReserved, Pod, RequestId, Reservation,
     Roster,
 };
 use plimsoll_http::{FORWARDED, Forward, ForwardError, Forwarding, WireConfig};
@@ -30,7 +30,7 @@ const PEER: &str = "http://peer.example:8888";
 
 /// A gateway whose one policy gives every pod a device, before this API server.
 fn binding_gateway(api: &Arc<Api>) -> Gateway {
-    let device = Fake::default().bind(|_, _| Ok(vec![Annotation::new("e.com/device", "0")]));
+    let device = Fake::default().bind(|_, _| Ok(vec![MetadataEntry::new("e.com/device", "0")]));
     let gateway = gateway(Roster::of_root(vec![member("gpu", device)]));
     gateway.set_cluster(cluster());
     gateway.set_binder(Arc::clone(api) as _);

@@ -7,7 +7,7 @@ use std::{
 };
 
 use plimsoll_core::{
-    BindQuery, Binding, DecideError, Fault, FaultKind, Gateway, MAX_ANNOTATION_BYTES, MAX_ANNOTATIONS, NoObserver,
+    BindQuery, Binding, DecideError, Fault, FaultKind, Gateway, MAX_ANNOTATION_BYTES, MAX_ENTRIES, NoObserver,
     PolicyConfig, Roster, SystemClock,
 };
 use plimsoll_guests::{compile, world};
@@ -74,7 +74,7 @@ fn many(count: usize) -> Result<Binding, Fault> {
 
 #[test]
 fn annotation_count_obeyed() {
-    let binding = many(MAX_ANNOTATIONS).unwrap();
+    let binding = many(MAX_ENTRIES).unwrap();
     assert_eq!(binding.annotations.len(), 64);
     assert_eq!(&*binding.annotations["k63"], "x");
     assert_eq!(&*binding.node, "n1");
@@ -82,7 +82,7 @@ fn annotation_count_obeyed() {
 
 #[test]
 fn annotation_count_violated() {
-    let fault = many(MAX_ANNOTATIONS + 1).unwrap_err();
+    let fault = many(MAX_ENTRIES + 1).unwrap_err();
     let expected = "65 annotations; at most 64 are allowed; it was asked about n1";
     assert_eq!((fault.kind, fault.detail.as_str()), (FaultKind::Output, expected));
 }

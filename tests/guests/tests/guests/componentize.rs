@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use plimsoll_core::{
-    Annotation, BindMetadata, Cluster, Fault, FaultKind, Loader, Node, NotBound, Pod, Policy, Verb, Verdict, View,
+    BindMetadata, Cluster, Fault, FaultKind, Loader, MetadataEntry, Node, NotBound, Pod, Policy, Verb, Verdict, View,
 };
 use plimsoll_guests::{
     toolchains::{c_guest, go_guest},
@@ -59,7 +59,7 @@ fn a_module_that_exports_the_older_form_of_bind_loads_and_answers() {
         View::new(Arc::new(pod), cluster, Arc::from([0]), 0).with_settings(r#"{"topic":"pod"}"#.into())
     };
     let bind = |annotations: &str| policy.bind(&world::ask(view(annotations)), 0).unwrap();
-    let annotations = vec![Annotation::new("node", "n"), Annotation::new("value", "v")];
+    let annotations = vec![MetadataEntry::new("node", "n"), MetadataEntry::new("value", "v")];
     assert_eq!(bind(r#"{"bind":"v"}"#), Ok(BindMetadata::from(annotations)));
     assert_eq!(bind("{}"), Err(NotBound::Refused("p cannot be bound".to_owned())));
     let ask = world::ask(view(r#"{"verdict":"unresolvable"}"#));

@@ -22,7 +22,7 @@ use super::fixture::{FakePolicy, Fixture, REQUEST_TIMEOUT, mk_cluster, mk_failin
 use crate::{
     decide::{BindOutcome, DecideError, Member, Unbound},
     model::{
-        Annotation, BindError, BindMetadata, BindQuery, Clock, FaultKind, Label, Leader, MAX_ANNOTATION_BYTES, Mode,
+        BindError, BindMetadata, BindQuery, Clock, FaultKind, Leader, MAX_ANNOTATION_BYTES, MetadataEntry, Mode,
         NotBound, OnError, PlacedRead, Read, Value, View,
     },
 };
@@ -33,7 +33,7 @@ fn mk_writing(name: &str, key: &'static str, value: &'static str) -> Arc<Member>
 }
 
 fn writes(key: &'static str, value: &'static str) -> FakePolicy {
-    FakePolicy::default().bind(move |_, _| Ok(Ok(vec![Annotation::new(key, value)])))
+    FakePolicy::default().bind(move |_, _| Ok(Ok(vec![MetadataEntry::new(key, value)])))
 }
 
 fn refuses(reason: &'static str) -> FakePolicy {
@@ -42,7 +42,7 @@ fn refuses(reason: &'static str) -> FakePolicy {
 
 /// A policy that writes the names of the pods that it sees on the node.
 fn looks_around() -> FakePolicy {
-    FakePolicy::default().bind(|ask, node| Ok(Ok(vec![Annotation::new("e.com/seen", placed(&ask.view, node))])))
+    FakePolicy::default().bind(|ask, node| Ok(Ok(vec![MetadataEntry::new("e.com/seen", placed(&ask.view, node))])))
 }
 
 fn placed(view: &View, node: u32) -> String {
@@ -399,7 +399,7 @@ fn notes_the_team() -> FakePolicy {
         let Ok(Value::Text(team)) = ask.view.read(Read::Pod(crate::model::PodRead::Label("team"))) else {
             panic!("a text")
         };
-        Ok(Ok(vec![Annotation::new("e.com/team", team)]))
+        Ok(Ok(vec![MetadataEntry::new("e.com/team", team)]))
     })
 }
 
@@ -452,8 +452,9 @@ fn a_bind_keeps_the_pods_that_the_watch_shows() {
 
 /// A policy that gives every pod this label.
 fn labels(key: &'static str, value: &'static str) -> FakePolicy {
-    FakePolicy::default()
-        .bind_with(move |_, _| Ok(Ok(BindMetadata { labels: vec![Label::new(key, value)], ..BindMetadata::default() })))
+    FakePolicy::default().bind_with(move |_, _| {
+        Ok(Ok(BindMetadata { labels: vec![MetadataEntry::new(key, value)], ..BindMetadata::default() }))
+    })
 }
 
 #[test]

@@ -21,15 +21,15 @@ use crate::{
     },
     gateway::Gateway,
     model::{
-        Annotation, Ask, BindQuery, Clock, Cluster, Fault, FaultKind, Node, NodeRead, NodeSource, Pod, PodId, Policy,
-        PolicyConfig, Preemption, Read, Value, Verb, Verbs, Verdict, View,
+        Ask, BindQuery, Clock, Cluster, Fault, FaultKind, MetadataEntry, Node, NodeRead, NodeSource, Pod, PodId,
+        Policy, PolicyConfig, Preemption, Read, Value, Verb, Verbs, Verdict, View,
     },
 };
 
 pub(super) type Answers<T> = Result<Vec<T>, Fault>;
 type PerNode<T> = Box<dyn Fn(&Ask, &[u32]) -> Answers<T> + Send + Sync>;
 /// A policy's answer to a bind: annotations, its own refusal, or a fault.
-pub(super) type BindAnswer = Result<Result<Vec<Annotation>, String>, Fault>;
+pub(super) type BindAnswer = Result<Result<Vec<MetadataEntry>, String>, Fault>;
 type OfNode = Box<dyn Fn(&Ask, u32) -> Result<crate::model::BindAnswer, Fault> + Send + Sync>;
 type PerRequest = Box<dyn Fn(&Ask) -> Answers<u32> + Send + Sync>;
 

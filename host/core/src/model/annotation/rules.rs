@@ -1,12 +1,9 @@
 //! Kubernetes' rules for annotations and labels, and the bounds of one policy.
 
-use super::{Annotation, BindMetadata, Label};
+use super::{BindMetadata, MetadataEntry};
 
-/// The most labels that one policy may give a pod.
-pub const MAX_LABELS: usize = 64;
-
-/// The most annotations that one policy may give a pod.
-pub const MAX_ANNOTATIONS: usize = 64;
+/// The most annotations, and the most labels, that one policy may give a pod.
+pub const MAX_ENTRIES: usize = 64;
 
 /// The most bytes that all annotations of a pod may have, keys and values together.
 ///
@@ -23,53 +20,39 @@ const MAX_NAME: usize = 63;
 const RESERVED: [&str; 2] = ["kubernetes.io", "k8s.io"];
 
 /// Why a policy may not give a pod this.
-pub(crate) fn breach(metadata: &BindMetadata) -> Option<String> {
-    annotations_breach(&metadata.annotations).or_else(|| labels_breach(&metadata.labels))
+pub(crate) fn breach(BindMetadata { annotations, labels }: &BindMetadata) -> Option<String> {
+    let size: usize = annotations.iter().map(|MetadataEntry { key, value }| key.len() + value.len()).sum();
+    let too_large = || {
+        (size > MAX_ANNOTATION_BYTES)
+            .then(|| format!("annotations of {size} bytes; at most {MAX_ANNOTATION_BYTES} are allowed"))
+    };
+    entries_breach("annotation", annotations)
+        .or_else(too_large)
+        .or_else(|| entries_breach("label", labels))
+        .or_else(|| labels.iter().find_map(label_breach))
+}
+
+fn entries_breach(kind: &str, entries: &[MetadataEntry]) -> Option<String> {
+    let count = entries.len();
+    if count > MAX_ENTRIES {
+        return Some(format!("{count} {kind}s; at most {MAX_ENTRIES} are allowed"));
+    }
+    entries.iter().enumerate().find_map(|(at, MetadataEntry { key, value })| {
+        let is_twice = entries[..at].iter().any(|earlier| earlier.key == *key && earlier.value != *value);
+        let twice = || is_twice.then(|| format!("the {kind} {key} twice, with different values"));
+        key_breach(kind, key).or_else(twice)
+    })
 }
 
 /// The API server copies the labels of a Binding without a look at them, so that this is the only check.
 ///
-/// Source: `setPodNodeAndMetadata` in `pkg/registry/core/pod/storage/storage.go`.
-fn labels_breach(labels: &[Label]) -> Option<String> {
-    let count = labels.len();
-    if count > MAX_LABELS {
-        return Some(format!("{count} labels; at most {MAX_LABELS} are allowed"));
-    }
-    for (at, Label { key, value }) in labels.iter().enumerate() {
-        if let Some(detail) =
-            key_breach("label", key).or_else(|| capital_breach(key)).or_else(|| value_breach(key, value))
-        {
-            return Some(detail);
-        }
-        if labels[..at].iter().any(|earlier| earlier.key == *key && earlier.value != *value) {
-            return Some(format!("the label {key} twice, with different values"));
-        }
-    }
-    None
-}
-
-/// Source: `IsValidLabelValue` in `k8s.io/apimachinery/pkg/util/validation`.
-fn value_breach(key: &str, value: &str) -> Option<String> {
+/// Sources: `setPodNodeAndMetadata` in `pkg/registry/core/pod/storage/storage.go`; `IsValidLabelValue` in
+/// `k8s.io/apimachinery/pkg/util/validation`.
+fn label_breach(MetadataEntry { key, value }: &MetadataEntry) -> Option<String> {
     let rule = "it must be empty, or 1 to 63 letters, digits, '-', '_' or '.', with a letter or digit at both ends";
-    (!value.is_empty() && !is_name(value)).then(|| format!("the value '{}' of the label {key}: {rule}", shown(value)))
-}
-
-fn annotations_breach(annotations: &[Annotation]) -> Option<String> {
-    let count = annotations.len();
-    if count > MAX_ANNOTATIONS {
-        return Some(format!("{count} annotations; at most {MAX_ANNOTATIONS} are allowed"));
-    }
-    if let Some(detail) = annotations.iter().find_map(|annotation| key_breach("annotation", &annotation.key)) {
-        return Some(detail);
-    }
-    for (at, annotation) in annotations.iter().enumerate() {
-        if annotations[..at].iter().any(|earlier| earlier.key == annotation.key && *earlier != *annotation) {
-            return Some(format!("the annotation {} twice, with different values", annotation.key));
-        }
-    }
-    let size: usize = annotations.iter().map(Annotation::size).sum();
-    (size > MAX_ANNOTATION_BYTES)
-        .then(|| format!("annotations of {size} bytes; at most {MAX_ANNOTATION_BYTES} are allowed"))
+    let is_wrong = !value.is_empty() && !is_name(value);
+    let wrong = || is_wrong.then(|| format!("the value '{}' of the label {key}: {rule}", shown(value)));
+    capital_breach(key).or_else(wrong)
 }
 
 /// Kubernetes lowers the domain of an annotation's key before it validates it, but not that of a label's: with capitals
@@ -135,8 +118,16 @@ fn shown(key: &str) -> String {
 mod tests {
     use super::*;
 
+    fn of_annotations(annotations: &[MetadataEntry]) -> Option<String> {
+        breach(&annotations.to_vec().into())
+    }
+
+    fn of_labels(labels: &[MetadataEntry]) -> Option<String> {
+        breach(&BindMetadata { labels: labels.to_vec(), ..BindMetadata::default() })
+    }
+
     fn keyed(key: &str) -> Option<String> {
-        annotations_breach(&[Annotation::new(key, "value")])
+        of_annotations(&[MetadataEntry::new(key, "value")])
     }
 
     #[test]
@@ -183,29 +174,30 @@ mod tests {
 
     #[test]
     fn the_number_of_annotations_is_bounded() {
-        let many = |count: usize| (0..count).map(|at| Annotation::new(format!("k{at}"), "v")).collect::<Vec<_>>();
-        assert_eq!(annotations_breach(&many(MAX_ANNOTATIONS)), None);
-        assert_eq!(annotations_breach(&many(MAX_ANNOTATIONS + 1)).unwrap(), "65 annotations; at most 64 are allowed");
+        let many = |count: usize| (0..count).map(|at| MetadataEntry::new(format!("k{at}"), "v")).collect::<Vec<_>>();
+        assert_eq!(of_annotations(&many(MAX_ENTRIES)), None);
+        assert_eq!(of_annotations(&many(MAX_ENTRIES + 1)).unwrap(), "65 annotations; at most 64 are allowed");
     }
 
     #[test]
     fn the_bytes_of_annotations_are_bounded() {
-        let sized =
-            |size: usize| [Annotation::new("k", "v".repeat(size / 2)), Annotation::new("l", "v".repeat(size / 2 - 2))];
-        assert_eq!(annotations_breach(&sized(MAX_ANNOTATION_BYTES)), None);
-        assert!(annotations_breach(&sized(MAX_ANNOTATION_BYTES + 2)).unwrap().contains("at most 262144"));
+        let sized = |size: usize| {
+            [MetadataEntry::new("k", "v".repeat(size / 2)), MetadataEntry::new("l", "v".repeat(size / 2 - 2))]
+        };
+        assert_eq!(of_annotations(&sized(MAX_ANNOTATION_BYTES)), None);
+        assert!(of_annotations(&sized(MAX_ANNOTATION_BYTES + 2)).unwrap().contains("at most 262144"));
     }
 
     #[test]
     fn one_key_has_one_value() {
-        let pair = |value| [Annotation::new("k", "1"), Annotation::new("k", value)];
-        assert_eq!(annotations_breach(&pair("1")), None);
-        assert_eq!(annotations_breach(&pair("2")).unwrap(), "the annotation k twice, with different values");
+        let pair = |value| [MetadataEntry::new("k", "1"), MetadataEntry::new("k", value)];
+        assert_eq!(of_annotations(&pair("1")), None);
+        assert_eq!(of_annotations(&pair("2")).unwrap(), "the annotation k twice, with different values");
     }
 
     #[test]
     fn labels_keep_to_the_rules_that_the_api_server_does_not_check() {
-        let breach = |key: &str, value: &str| labels_breach(&[Label::new(key, value)]);
+        let breach = |key: &str, value: &str| of_labels(&[MetadataEntry::new(key, value)]);
         for (key, value) in [("a", ""), ("example.com/rack", "r-1_2.b"), ("a", &"v".repeat(63))] {
             assert_eq!(breach(key, value), None, "{key}={value}");
         }
@@ -216,13 +208,12 @@ mod tests {
         assert!(breach("Example.COM/rack", "r1").unwrap().ends_with("its domain must have no capital letters"));
         assert_eq!(breach("example.com/Rack", "r1"), None);
         assert!(breach("kubernetes.io/a", "").unwrap().starts_with("the label key 'kubernetes.io/a'"));
-        let many = |count: usize| (0..count).map(|at| Label::new(format!("k{at}"), "v")).collect::<Vec<_>>();
-        assert_eq!(labels_breach(&many(MAX_LABELS)), None);
-        assert_eq!(labels_breach(&many(MAX_LABELS + 1)).unwrap(), "65 labels; at most 64 are allowed");
-        let pair = |value| [Label::new("k", "1"), Label::new("k", value)];
-        assert_eq!(labels_breach(&pair("1")), None);
-        assert_eq!(labels_breach(&pair("2")).unwrap(), "the label k twice, with different values");
-        let metadata = BindMetadata { labels: vec![Label::new("", "")], ..BindMetadata::default() };
-        assert!(super::breach(&metadata).unwrap().starts_with("the label key ''"));
+        let many = |count: usize| (0..count).map(|at| MetadataEntry::new(format!("k{at}"), "v")).collect::<Vec<_>>();
+        assert_eq!(of_labels(&many(MAX_ENTRIES)), None);
+        assert_eq!(of_labels(&many(MAX_ENTRIES + 1)).unwrap(), "65 labels; at most 64 are allowed");
+        let pair = |value| [MetadataEntry::new("k", "1"), MetadataEntry::new("k", value)];
+        assert_eq!(of_labels(&pair("1")), None);
+        assert_eq!(of_labels(&pair("2")).unwrap(), "the label k twice, with different values");
+        assert!(breach("", "").unwrap().starts_with("the label key ''"));
     }
 }

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     decide::{BindOutcome, DecideError, Unbound},
-    model::{Annotation, BindError, PlacedRead, Read, Value, View},
+    model::{BindError, MetadataEntry, PlacedRead, Read, Value, View},
 };
 
 const DEVICE: &str = "e.com/device";
@@ -25,7 +25,7 @@ fn allocates(devices: u32) -> FakePolicy {
     FakePolicy::default().bind(move |ask, node| {
         let taken = taken(&ask.view, node);
         let free = (0..devices).find(|device| !taken.contains(&device.to_string()));
-        Ok(free.map(|device| vec![Annotation::new(DEVICE, device.to_string())]).ok_or_else(|| "full".to_owned()))
+        Ok(free.map(|device| vec![MetadataEntry::new(DEVICE, device.to_string())]).ok_or_else(|| "full".to_owned()))
     })
 }
 

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     decide::{BindOutcome, Member},
-    model::{Annotation, BindError, NodeRead, PlacedRead, Read, Selector, Value, Verdict, View},
+    model::{BindError, MetadataEntry, NodeRead, PlacedRead, Read, Selector, Value, Verdict, View},
 };
 
 const NODES: [&str; 3] = ["n1", "n2", "n3"];
@@ -123,7 +123,7 @@ impl Limit {
         policy = policy.bind(move |ask, node| {
             let has_room = self.by == By::Filter || self.has_room(&ask.view, node);
             thread::yield_now();
-            Ok(if has_room { Ok(vec![Annotation::new("e.com/held", "1")]) } else { Err("full".to_owned()) })
+            Ok(if has_room { Ok(vec![MetadataEntry::new("e.com/held", "1")]) } else { Err("full".to_owned()) })
         });
         mk_member(&format!("limit-{at}"), policy, |_| {})
     }

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     decide::BindOutcome,
-    model::{Annotation, Fault, FaultKind, NodeRead, OnError, Read, Selector, Value, Verdict, View},
+    model::{Fault, FaultKind, MetadataEntry, NodeRead, OnError, Read, Selector, Value, Verdict, View},
 };
 
 const CLUSTER: [&str; 1] = ["cluster.count"];
@@ -156,7 +156,7 @@ fn a_change_of_what_nobody_has_read_makes_no_policy_be_asked_again() {
         FakePolicy::default().bind(move |ask, node| {
             let value = ask.view.read(Read::Node(node, NodeRead::Label(label))).unwrap() == Value::text("new");
             let pods = number(&ask.view, Read::PlacedCount(node));
-            Ok(Ok(vec![Annotation::new("e.com/seen", format!("{value} {pods}"))]))
+            Ok(Ok(vec![MetadataEntry::new("e.com/seen", format!("{value} {pods}"))]))
         })
     };
     for (label, other, asked) in [("zone", 0, 2), ("rack", 0, 1), ("rack", 1, 2)] {
