@@ -29,7 +29,6 @@ pub(crate) mod tally;
 mod text;
 mod verb;
 mod view;
-pub(crate) mod whole_cluster;
 mod words;
 
 pub use annotation::{Additions, BindMetadata, MAX_ANNOTATION_BYTES, MAX_ENTRIES, MetadataEntry};

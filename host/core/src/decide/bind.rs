@@ -25,8 +25,9 @@ use crate::{
     decide::{Group, Member, bind_calls::BindCall},
     model::{
         Additions, Ask, Attribute, BindAnswer, BindError, BindQuery, Binder, Binding, Cluster, Fault, Mode, NotBound,
-        NotReserved, Placed, Pod, Recording, Reservation, Verb, Verdict, View, cluster::OwnPlace, facts::Moment,
-        whole_cluster::WholeCluster,
+        NotReserved, Placed, Pod, Recording, Reservation, Verb, Verdict, View,
+        cluster::{OwnPlace, WholeCluster},
+        facts::Moment,
     },
 };
 

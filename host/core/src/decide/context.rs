@@ -4,7 +4,11 @@ use std::sync::Arc;
 
 use crate::{
     decide::node_cache::NodeCache,
-    model::{Candidate, Cluster, Pod, View, cluster::OwnPlace, facts::Moment, whole_cluster::WholeCluster},
+    model::{
+        Candidate, Cluster, Pod, View,
+        cluster::{OwnPlace, WholeCluster},
+        facts::Moment,
+    },
 };
 
 use super::{DecideError, Nodes, Query};

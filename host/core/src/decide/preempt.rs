@@ -10,8 +10,9 @@ use hashbrown::HashMap;
 use crate::{
     decide::{Group, Member, node_cache::NodeCache},
     model::{
-        Ask, Candidate, Cluster, Fault, FaultKind, Mode, Placed, Pod, Preemption, Slot, Verb, View, cluster::OwnPlace,
-        facts::Moment, whole_cluster::WholeCluster,
+        Ask, Candidate, Cluster, Fault, FaultKind, Mode, Placed, Pod, Preemption, Slot, Verb, View,
+        cluster::{OwnPlace, WholeCluster},
+        facts::Moment,
     },
 };
 

@@ -1,16 +1,16 @@
 //! An immutable snapshot of the cluster: nodes by slot, and the pods placed on each.
 
-mod changes;
 mod own_pod;
 
 use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashMap;
+use plimsoll_decision_cache::Parts;
 
-use self::changes::changed;
-pub(crate) use self::own_pod::{OwnPlace, PlacedPod};
+pub(crate) use self::own_pod::{OwnPlace, PlacedPod, WholeCluster};
 use crate::model::{
-    Columns, Facts, LabelValues, Names, Namespace, Node, Placed, Pod, Selector, Slot, Slots, Unlisted, UnlistedNode,
+    Columns, FACTS, Facts, LabelValues, NODE, Names, Namespace, Node, PODS, Placed, Pod, Selector, Slot, Slots,
+    Unlisted, UnlistedNode,
     node_order::NodeOrder,
     placed_order,
     tally::{Population, Shape, Tallies},
@@ -54,20 +54,11 @@ impl Cluster {
     #[must_use]
     pub fn successor(&self, slots: impl Into<Slots>) -> Self {
         let slots = slots.into();
-        let has_name = |at: usize| {
-            let (Some(old), Some(new)) = (self.slots.get(at), slots.get(at)) else { return false };
-            Arc::ptr_eq(&old.node, &new.node)
-                || Arc::ptr_eq(old.node.name(), new.node.name())
-                || old.node.name() == new.node.name()
-        };
-        let same_names = slots.differing(&self.slots).all(has_name);
-        let names = self.names.get().map(|own| if same_names { Arc::clone(own) } else { Names::new(&slots).into() });
-        let order =
-            self.order.get().map(|own| if same_names { Arc::clone(own) } else { NodeOrder::new(&slots).into() });
+        let same_names = slots.differing(&self.slots).all(|at| name_of(&slots, at) == name_of(&self.slots, at));
         Self {
+            names: successor_of(&self.names, same_names, || Names::new(&slots)),
+            order: successor_of(&self.order, same_names, || NodeOrder::new(&slots)),
             slots,
-            names: names.map_or_else(OnceLock::new, OnceLock::from),
-            order: order.map_or_else(OnceLock::new, OnceLock::from),
             reserved: Arc::clone(&self.reserved),
             forwarded: Arc::clone(&self.forwarded),
             unlisted: Arc::clone(&self.unlisted),
@@ -192,9 +183,25 @@ impl Cluster {
 
     /// Takes over columns and totals from the snapshot before this one; call it before this one is used.
     pub(crate) fn follow(&self, before: &Self) {
-        let changed = || changed((&before.slots, before.facts()), (&self.slots, self.facts()));
-        self.columns.inherit_from(&before.columns, changed);
+        self.columns.inherit_from(&before.columns, || self.changed_since(before));
         self.tallies.follow(&before.tallies, [before.population(), self.population()]);
+    }
+
+    /// The slots whose node, pods or facts changed.
+    fn changed_since(&self, before: &Self) -> Vec<(u32, Parts)> {
+        let part = |is_same, part| if is_same { Parts::NONE } else { part };
+        let changed = |at: usize| {
+            let (new, old) = (self.slots.get(at)?, before.slots.get(at));
+            let node = part(old.is_some_and(|old| Arc::ptr_eq(&old.node, &new.node)), NODE);
+            let pods = part(old.is_some_and(|old| old.has_same_pods(new)), PODS);
+            Some((at as u32, node.union(pods)))
+        };
+        let mut slots: Vec<(u32, Parts)> = self.slots.differing(&before.slots).filter_map(changed).collect();
+        if let Some(facts) = self.facts() {
+            let earlier = before.facts().cloned().unwrap_or_default();
+            slots.extend(facts.changed_slots(&earlier, &self.slots).into_iter().map(|slot| (slot, FACTS)));
+        }
+        slots
     }
 
     /// The number of the pods that a selector matches, or the sum of their requests of a resource; none without a view of
@@ -239,8 +246,17 @@ impl Cluster {
 
     /// The number of pods placed on all nodes together.
     pub fn pod_count(&self) -> usize {
-        self.slots.pod_count()
+        self.slots.iter().filter_map(|slot| slot.placed.as_ref()).map(|placed| placed.pods().len()).sum()
     }
+}
+
+fn name_of(slots: &Slots, at: usize) -> Option<&Arc<str>> {
+    slots.get(at).map(|slot| slot.node.name())
+}
+
+/// What follows from the nodes' names, if anybody has asked for it: what there was, or made anew for other names.
+fn successor_of<T>(own: &OnceLock<Arc<T>>, same_names: bool, make: impl FnOnce() -> T) -> OnceLock<Arc<T>> {
+    if same_names || own.get().is_none() { own.clone() } else { OnceLock::from(Arc::new(make())) }
 }
 
 #[cfg(test)]

@@ -25,8 +25,6 @@ pub struct Slots {
     /// All but the last are full; none is empty.
     chunks: Vec<Arc<Vec<Slot>>>,
     len: usize,
-    /// The number of pods placed on all nodes together.
-    pods: usize,
 }
 
 // === impl Slots ===
@@ -60,7 +58,6 @@ impl Slots {
 
     /// Adds one at the end.
     pub fn push(&mut self, slot: Slot) {
-        self.pods += slot.pods();
         match self.chunks.last_mut().filter(|chunk| chunk.len() < CHUNK) {
             Some(chunk) => Arc::make_mut(chunk).push(slot),
             None => self.chunks.push(Arc::new(vec![slot])),
@@ -70,11 +67,8 @@ impl Slots {
 
     /// Puts another in the place of one, which is returned; none if there is no such place.
     pub fn replace(&mut self, at: usize, slot: Slot) -> Option<Slot> {
-        let pods = slot.pods();
         let own = Arc::make_mut(self.chunks.get_mut(at / CHUNK)?).get_mut(at % CHUNK)?;
-        let before = std::mem::replace(own, slot);
-        self.pods = self.pods + pods - before.pods();
-        Some(before)
+        Some(std::mem::replace(own, slot))
     }
 
     /// Takes one away, into whose place the last one moves; none if there is no such place.
@@ -89,7 +83,6 @@ impl Slots {
     fn pop(&mut self) -> Option<Slot> {
         let slot = Arc::make_mut(self.chunks.last_mut()?).pop()?;
         self.chunks.pop_if(|chunk| chunk.is_empty());
-        self.pods -= slot.pods();
         self.len -= 1;
         Some(slot)
     }
@@ -104,11 +97,6 @@ impl Slots {
             (Some(own), Some(other)) => !own.is_same(other),
             (own, other) => own.is_some() != other.is_some(),
         })
-    }
-
-    /// The number of pods placed on all nodes together.
-    pub(crate) fn pod_count(&self) -> usize {
-        self.pods
     }
 }
 
@@ -137,18 +125,17 @@ impl Index<usize> for Slots {
 // === impl Slot ===
 
 impl Slot {
-    /// The number of pods placed on the node.
-    fn pods(&self) -> usize {
-        self.placed.as_ref().map_or(0, |placed| placed.pods().len())
+    /// Whether both have the same record of the pods.
+    pub(crate) fn has_same_pods(&self, other: &Self) -> bool {
+        match (&self.placed, &other.placed) {
+            (Some(own), Some(other)) => Arc::ptr_eq(own, other),
+            (own, other) => own.is_none() && other.is_none(),
+        }
     }
 
     /// Whether both have the same records.
     pub fn is_same(&self, other: &Self) -> bool {
-        let is_placed_same = match (&self.placed, &other.placed) {
-            (Some(own), Some(other)) => Arc::ptr_eq(own, other),
-            (own, other) => own.is_none() && other.is_none(),
-        };
-        Arc::ptr_eq(&self.node, &other.node) && is_placed_same
+        Arc::ptr_eq(&self.node, &other.node) && self.has_same_pods(other)
     }
 }
 
@@ -161,16 +148,11 @@ mod tests {
 
     fn slot(name: usize) -> Slot {
         let json = Bytes::from(format!(r#"{{"metadata":{{"name":"n{name}"}}}}"#));
-        let pods = (0..name % 3).map(|_| Arc::default()).collect();
-        Slot { node: Arc::new(Node::from_json(json).unwrap()), placed: Some(Arc::new(Placed::new(pods))) }
+        Slot { node: Arc::new(Node::from_json(json).unwrap()), placed: Some(Arc::default()) }
     }
 
     fn names<'s>(slots: impl IntoIterator<Item = &'s Slot>) -> Vec<String> {
         slots.into_iter().map(|slot| slot.node.name().to_string()).collect()
-    }
-
-    fn pods<'s>(slots: impl IntoIterator<Item = &'s Slot>) -> usize {
-        slots.into_iter().map(|slot| slot.placed.as_ref().unwrap().pods().len()).sum()
     }
 
     proptest! {
@@ -200,7 +182,7 @@ mod tests {
                 prop_assert_eq!(names(slots.iter()), names(&list));
                 prop_assert_eq!((slots.len(), slots.is_empty()), (list.len(), list.is_empty()));
                 prop_assert!((0..=list.len()).all(|at| slots.get(at).map(|own| own.node.name()) == list.get(at).map(|own| own.node.name())));
-                prop_assert_eq!((slots.pod_count(), names(copy.iter())), (pods(&list), before));
+                prop_assert_eq!(names(copy.iter()), before);
                 let differing: Vec<usize> = slots.differing(&copy).collect();
                 let same = |at: &usize| match (slots.get(*at), copy.get(*at)) {
                     (Some(one), Some(other)) => Arc::ptr_eq(&one.node, &other.node),

@@ -13,7 +13,7 @@ use plimsoll_decision_cache::Parts;
 
 use crate::model::{
     Cluster, Columns, FactAccess, Facts, ImageName, NODE, PODS, Placed, Pod, ReadError, Recording, Slot, Value,
-    tally::ShapeLimit, whole_cluster::WholeCluster,
+    cluster::WholeCluster, tally::ShapeLimit,
 };
 
 pub(crate) use source::ViewSource;

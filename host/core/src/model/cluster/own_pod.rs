@@ -21,26 +21,32 @@ pub(crate) struct PlacedPod {
     pub(crate) node: Option<Arc<Node>>,
 }
 
+/// The cluster in force as a request found it, whatever nodes it names; none where the gateway has no view of it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct WholeCluster {
+    cluster: Option<Arc<Cluster>>,
+    /// The pod of the request, where it is placed already: it does not count.
+    own: Option<PlacedPod>,
+}
+
 // === impl Cluster ===
 
 impl Cluster {
-    /// Where a pod is placed already: on the node that it names, or that is reserved for it.
+    /// The pod where it is placed already.
     ///
-    /// A pod that waits for its node has neither: this costs such a request nothing.
-    pub(crate) fn placed_pod(&self, pod: &Pod) -> Option<PlacedPod> {
-        let name = self.node_name_of(pod)?;
-        let slot = self.find(name).and_then(|at| self.slots.get(at as usize));
-        match slot {
-            Some(slot) => slot.find(pod),
-            None => find_unlisted(self.unlisted.get(name)?, pod),
+    /// A pod that waits for its node is named nowhere: as it says itself, this costs such a request nothing.
+    fn placed_pod(&self, pod: &Pod, place: OwnPlace) -> Option<PlacedPod> {
+        let in_slot = |slot: &Slot| find(slot.placed.as_deref(), Some(&slot.node), pod);
+        let unlisted = |node: &UnlistedNode| find(Some(&node.placed), node.node.as_ref(), pod);
+        let named = self.node_name_of(pod).and_then(|name| match self.find(name) {
+            Some(at) => in_slot(self.slots.get(at as usize)?),
+            None => unlisted(self.unlisted.get(name)?),
+        });
+        if place == OwnPlace::AsThePodSays {
+            return named;
         }
-    }
-
-    /// As [`Self::placed_pod`], wherever in the cluster it is: all nodes are searched.
-    pub(crate) fn placed_anywhere(&self, pod: &Pod) -> Option<PlacedPod> {
-        let listed = || self.slots.iter().find_map(|slot| slot.find(pod));
-        let unlisted = || self.unlisted.values().find_map(|node| find_unlisted(node, pod));
-        self.placed_pod(pod).or_else(listed).or_else(unlisted)
+        let anywhere = || self.slots.iter().find_map(in_slot);
+        named.or_else(anywhere).or_else(|| self.unlisted.values().find_map(unlisted))
     }
 
     /// The same cluster without this pod; none if it is placed nowhere.
@@ -77,20 +83,30 @@ impl Cluster {
     }
 }
 
-// === impl Slot ===
+// === impl WholeCluster ===
 
-impl Slot {
-    /// The pod among those that are placed on the node.
-    fn find(&self, pod: &Pod) -> Option<PlacedPod> {
-        let pod = find(self.placed.as_deref()?, pod)?;
-        Some(PlacedPod { pod, node: Some(Arc::clone(&self.node)) })
+impl WholeCluster {
+    pub(crate) fn of(cluster: Option<Arc<Cluster>>) -> Self {
+        Self { cluster, own: None }
+    }
+
+    /// The cluster.
+    pub(crate) fn cluster(&self) -> Option<&Cluster> {
+        self.cluster.as_deref()
+    }
+
+    /// The pod that does not count.
+    pub(crate) fn own(&self) -> Option<&PlacedPod> {
+        self.own.as_ref()
+    }
+
+    /// Leaves out the pod of the request, where it is placed already.
+    pub(crate) fn leave_out(&mut self, pod: &Pod, place: OwnPlace) {
+        self.own = self.cluster.as_ref().and_then(|cluster| cluster.placed_pod(pod, place));
     }
 }
 
-fn find_unlisted(UnlistedNode { node, placed }: &UnlistedNode, pod: &Pod) -> Option<PlacedPod> {
-    find(placed, pod).map(|pod| PlacedPod { pod, node: node.clone() })
-}
-
-fn find(placed: &Placed, pod: &Pod) -> Option<Arc<Pod>> {
-    placed.pods().iter().find(|placed| placed.is_same_object(pod)).cloned()
+fn find(placed: Option<&Placed>, node: Option<&Arc<Node>>, pod: &Pod) -> Option<PlacedPod> {
+    let own = placed?.pods().iter().find(|own| own.is_same_object(pod))?;
+    Some(PlacedPod { pod: Arc::clone(own), node: node.cloned() })
 }
