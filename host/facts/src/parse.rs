@@ -99,7 +99,7 @@ fn rounded<'v, K: AsRef<str>>(
 ) -> Result<FactSource, String> {
     let round = |value| round.map_or(Cow::Borrowed(value), |round| round.apply(value));
     let values = values.into_iter().map(|(key, value)| (key, round(value)));
-    FactSource::from_texts(values).map_err(|error| error.to_string())
+    FactSource::from_texts(values)
 }
 
 /// The message of an answer with an error, if it is one of Prometheus.

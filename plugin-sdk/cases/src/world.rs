@@ -3,7 +3,9 @@
 use std::{collections::HashSet, sync::Arc};
 
 use bytes::Bytes;
-use plimsoll_core::{Candidate, Cluster, FactAccess, Facts, Namespace, Namespaces, Node, ObjectError, Pod, Slot, View};
+use plimsoll_core::{
+    AbsentFacts, Candidate, Cluster, FactAccess, Facts, Namespace, Namespaces, Node, ObjectError, Pod, Slot, View,
+};
 use serde_json::Value;
 
 /// The cluster and the question of a test; objects have the form of `kubectl get -o json`.
@@ -150,8 +152,8 @@ impl World {
     }
 
     fn seeing(&self, view: View) -> View {
-        let names = self.facts.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
-        let view = view.with_fact_access(Arc::new(FactAccess::of_case(names)));
+        let names = self.facts.as_object().into_iter().flatten().map(|(name, _)| (name.as_str(), name.as_str()));
+        let view = view.with_fact_access(Arc::new(FactAccess::new(names, AbsentFacts::Default)));
         if self.without_cluster || self.without_pods { view.without_cluster() } else { view }
     }
 

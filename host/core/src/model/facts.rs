@@ -20,9 +20,8 @@ use std::{collections::BTreeMap, sync::Arc};
 pub(crate) use self::store::FactStore;
 pub use self::{
     access::{AbsentFacts, FactAccess, SidecarFacts, check_source_name},
-    csv::CsvError,
     source::{
-        FactError, FactSource, FactValue, MAX_FACT_KEY_BYTES, MAX_FACT_TEXT_BYTES, MAX_FACTS, MAX_SOURCE_BYTES,
+        FactSource, FactValue, MAX_FACT_KEY_BYTES, MAX_FACT_TEXT_BYTES, MAX_FACTS, MAX_SOURCE_BYTES,
         MAX_TOTAL_FACT_BYTES, MAX_TOTAL_FACTS,
     },
 };

@@ -82,12 +82,9 @@ pub enum ReadError {
     /// It asks for a total by a key that no object can have.
     #[error("a key of {0} bytes; Kubernetes allows {MAX_KEY_BYTES}")]
     LongKey(usize),
-    /// It asks for a source of facts that the policy's sidecar does not name.
-    #[error("the policy reads the source of facts '{0}', which is not named under `facts` of its sidecar")]
+    /// It asks for a source of facts that the policy's sidecar, or its test case, does not name.
+    #[error("the policy reads the source of facts '{0}', which is not named under `facts` of its sidecar or test case")]
     UndeclaredSource(Box<str>),
-    /// It asks for a source of facts that its test case does not have.
-    #[error("the policy reads the source of facts '{0}', and the case has no `facts: {{{0}: …}}`")]
-    SourceNotInCase(Box<str>),
     /// A filter asks for a value that changes when a pod is bound, and its sidecar says that it does not.
     #[error(
         "the filter counts pods, or reads those on a node ({0}), and its sidecar says `counts: false`: remove that line"

@@ -87,7 +87,7 @@ fn a_case_has_facts_and_a_source_that_it_does_not_name_cannot_be_read() {
     assert_eq!(good.code, Some(0), "{good:?}");
     let bad = case("facts: {load: {n1: 0.75}}");
     assert_eq!(bad.code, Some(1), "{bad:?}");
-    assert!(bad.out.contains("'calendar', and the case has no `facts: {calendar: …}`"), "{bad:?}");
+    assert!(bad.out.contains("'calendar', which is not named under `facts` of its sidecar or test case"), "{bad:?}");
 }
 
 /// The files of a question about two nodes, beside the policy.

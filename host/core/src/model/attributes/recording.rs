@@ -105,10 +105,7 @@ impl Recording {
         let other =
             if let ReadScope::Node(node) = read.scope() { Some(node).filter(|_| position != Some(node)) } else { None };
         notes.compares_nodes |= other.is_some() || read.scope() == ReadScope::Whole;
-        notes.reads_undeclared |= matches!(
-            answer,
-            Err(ReadError::UndeclaredSource(_) | ReadError::SourceNotInCase(_) | ReadError::Counts(_))
-        );
+        notes.reads_undeclared |= matches!(answer, Err(ReadError::UndeclaredSource(_) | ReadError::Counts(_)));
         if self.shows_reads && notes.lines.len() < MAX_LINES {
             let value = Shown::of_answer(*read, answer);
             let read = excerpt(&written.to_string(), MAX_READ_BYTES);

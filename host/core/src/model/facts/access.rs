@@ -27,8 +27,6 @@ pub struct FactAccess {
     /// By its alias, the policy's name for it: the source's name among all [`Facts`](super::Facts).
     names: BTreeMap<Box<str>, Box<str>>,
     absent: AbsentFacts,
-    /// Whether the sources are those of a test case, for errors.
-    is_of_case: bool,
 }
 
 /// The sources that are files of a policy's sidecar, by their name among all [`Facts`](super::Facts).
@@ -52,24 +50,13 @@ impl FactAccess {
     /// Access to these sources: the policy's name for each, and its name among all facts.
     pub fn new<'n>(names: impl IntoIterator<Item = (&'n str, &'n str)>, absent: AbsentFacts) -> Self {
         let names = names.into_iter().map(|(alias, global)| (alias.into(), global.into())).collect();
-        Self { names, absent, is_of_case: false }
-    }
-
-    /// Access to the sources of a test case, by their names; an absent fact has no effect.
-    pub fn of_case<'n>(names: impl IntoIterator<Item = &'n str>) -> Self {
-        let names = names.into_iter().map(|name| (name, name));
-        Self { is_of_case: true, ..Self::new(names, AbsentFacts::Default) }
+        Self { names, absent }
     }
 
     /// A copy that treats absent facts as `absent: default` does.
     #[must_use]
     pub fn lenient(&self) -> Self {
         Self { absent: AbsentFacts::Default, ..self.clone() }
-    }
-
-    /// Whether the sources are those of a test case.
-    pub(crate) const fn is_of_case(&self) -> bool {
-        self.is_of_case
     }
 
     /// The effect of reading a fact that is not there.

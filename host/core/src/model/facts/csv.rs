@@ -2,16 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::{FactError, FactSource};
+use super::FactSource;
 use crate::model::quotable;
-
-/// Why a text has no facts. It is shown behind the name of the file and a colon.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{line}: {text}")]
-pub struct CsvError {
-    line: usize,
-    text: String,
-}
 
 // === impl FactSource ===
 
@@ -20,18 +12,17 @@ impl FactSource {
     /// Spaces around them, empty lines and lines that begin with `#` do not count.
     ///
     /// # Errors
-    /// If a line is something else, a key has two values, or a limit is passed.
-    pub fn from_csv(text: &str) -> Result<Self, CsvError> {
+    /// The number of a line, and what is wrong with it: it is something else, its key has two values, or a limit is passed.
+    pub fn from_csv(text: &str) -> Result<Self, String> {
         let mut source = Self::default();
         for (at, line) in text.lines().enumerate() {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let wrong = |text: String| CsvError { line: at + 1, text };
-            let (key, value) = pair(line)
-                .ok_or_else(|| wrong(format!("found '{}': expected a key, a comma and a value", quotable(line))))?;
-            source.add(&key, &value).map_err(|error: FactError| wrong(error.to_string()))?;
+            let no_pair = || format!("found '{}': expected a key, a comma and a value", quotable(line));
+            let added = pair(line).ok_or_else(no_pair).and_then(|(key, value)| source.add(&key, &value));
+            added.map_err(|error| format!("{}: {error}", at + 1))?;
         }
         Ok(source)
     }
@@ -77,7 +68,7 @@ mod tests {
 
     #[test]
     fn another_line_is_named() {
-        let error = |text: &str| FactSource::from_csv(text).unwrap_err().to_string();
+        let error = |text: &str| FactSource::from_csv(text).unwrap_err();
         assert_eq!(error("a,1\nb"), "2: found 'b': expected a key, a comma and a value");
         assert_eq!(error("a,1,2"), "1: found 'a,1,2': expected a key, a comma and a value");
         assert_eq!(error("a,\"1"), "1: found 'a,\"1': expected a key, a comma and a value");

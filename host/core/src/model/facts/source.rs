@@ -37,26 +37,6 @@ pub struct FactValue {
     number: Option<Real>,
 }
 
-/// Why values make no source.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum FactError {
-    /// Two values have one key.
-    #[error("the key '{0}' has two values, {1} and {2}: expected one for each key")]
-    TwoValues(String, String, String),
-    /// A key is too long, or empty.
-    #[error("a key of {0} bytes: expected 1 to {MAX_FACT_KEY_BYTES}")]
-    Key(usize),
-    /// A value is too long.
-    #[error("the value of the key '{0}' has {1} bytes: expected at most {MAX_FACT_TEXT_BYTES}")]
-    Value(String, usize),
-    /// There are too many.
-    #[error("more than {MAX_FACTS} facts: expected at most that many in one source")]
-    TooMany,
-    /// They are too large.
-    #[error("more than {} MiB of keys and values: expected at most that much in one source", MAX_SOURCE_BYTES >> 20)]
-    TooLarge,
-}
-
 // === impl FactValue ===
 
 impl FactValue {
@@ -82,8 +62,8 @@ impl FactSource {
     /// The source with these values by key. The same value may be given twice for a key.
     ///
     /// # Errors
-    /// If a key has two values, or a limit is passed.
-    pub fn from_texts<K, T>(texts: impl IntoIterator<Item = (K, T)>) -> Result<Self, FactError>
+    /// Says which key has two values, or which limit is passed.
+    pub fn from_texts<K, T>(texts: impl IntoIterator<Item = (K, T)>) -> Result<Self, String>
     where
         K: AsRef<str>,
         T: AsRef<str>,
@@ -95,30 +75,29 @@ impl FactSource {
         Ok(source)
     }
 
-    pub(super) fn add(&mut self, key: &str, text: &str) -> Result<(), FactError> {
-        if key.is_empty() || key.len() > MAX_FACT_KEY_BYTES {
-            return Err(FactError::Key(key.len()));
+    pub(super) fn add(&mut self, key: &str, text: &str) -> Result<(), String> {
+        let length = key.len();
+        if length == 0 || length > MAX_FACT_KEY_BYTES {
+            return Err(format!("a key of {length} bytes: expected 1 to {MAX_FACT_KEY_BYTES}"));
         }
         if text.len() > MAX_FACT_TEXT_BYTES {
-            return Err(FactError::Value(quotable(key).into_owned(), text.len()));
+            let (key, length) = (quotable(key), text.len());
+            return Err(format!(
+                "the value of the key '{key}' has {length} bytes: expected at most {MAX_FACT_TEXT_BYTES}"
+            ));
         }
-        match self.values.get(key) {
-            Some(own) if *own.text == *text => return Ok(()),
-            Some(own) => {
-                return Err(FactError::TwoValues(
-                    quotable(key).into_owned(),
-                    quotable(&own.text).into_owned(),
-                    quotable(text).into_owned(),
-                ));
-            }
-            None => {}
+        if let Some(own) = self.values.get(key) {
+            let [key, first, second] = [key, &*own.text, text].map(quotable);
+            let two = || format!("the key '{key}' has two values, {first} and {second}: expected one for each key");
+            return if *own.text == *text { Ok(()) } else { Err(two()) };
         }
         self.bytes += key.len() + text.len();
         if self.values.len() == MAX_FACTS {
-            return Err(FactError::TooMany);
+            return Err(format!("more than {MAX_FACTS} facts: expected at most that many in one source"));
         }
         if self.bytes > MAX_SOURCE_BYTES {
-            return Err(FactError::TooLarge);
+            let most = MAX_SOURCE_BYTES >> 20;
+            return Err(format!("more than {most} MiB of keys and values: expected at most that much in one source"));
         }
         self.values.insert(key.into(), FactValue::of(text));
         Ok(())
@@ -171,23 +150,23 @@ mod tests {
         let long = |bytes: usize| "k".repeat(bytes);
         let of = |key: &str, text: &str| FactSource::from_texts([(key, text)]).map(|source| source.len());
         assert_eq!(of(&long(MAX_FACT_KEY_BYTES), ""), Ok(1));
-        assert_eq!(of(&long(MAX_FACT_KEY_BYTES + 1), ""), Err(FactError::Key(MAX_FACT_KEY_BYTES + 1)));
-        assert_eq!(of("", "a"), Err(FactError::Key(0)));
+        assert_eq!(of(&long(MAX_FACT_KEY_BYTES + 1), "").unwrap_err(), "a key of 513 bytes: expected 1 to 512");
+        assert_eq!(of("", "a").unwrap_err(), "a key of 0 bytes: expected 1 to 512");
         assert_eq!(of("k", &long(MAX_FACT_TEXT_BYTES)), Ok(1));
         let error = of("k", &long(MAX_FACT_TEXT_BYTES + 1)).unwrap_err();
-        assert_eq!(error, FactError::Value("k".to_owned(), MAX_FACT_TEXT_BYTES + 1));
+        assert_eq!(error, "the value of the key 'k' has 4097 bytes: expected at most 4096");
         let many = |count: usize| FactSource::from_texts((0..count).map(|key| (key.to_string(), "1")));
         assert_eq!(many(MAX_FACTS).map(|source| source.len()), Ok(MAX_FACTS));
-        assert_eq!(many(MAX_FACTS + 1).unwrap_err(), FactError::TooMany);
+        assert!(many(MAX_FACTS + 1).unwrap_err().starts_with("more than 100000 facts"));
         let text = long(MAX_FACT_TEXT_BYTES);
         let large = FactSource::from_texts((0..=MAX_SOURCE_BYTES / text.len()).map(|key| (key.to_string(), &text)));
-        assert_eq!(large.unwrap_err(), FactError::TooLarge);
+        assert!(large.unwrap_err().starts_with("more than 8 MiB of keys and values"));
     }
 
     #[test]
     fn a_key_has_one_value() {
         assert_eq!(FactSource::from_texts([("a", "1"), ("a", "1")]).unwrap().len(), 1);
         let error = FactSource::from_texts([("a", "1"), ("a", "2")]).unwrap_err();
-        assert_eq!(error.to_string(), "the key 'a' has two values, 1 and 2: expected one for each key");
+        assert_eq!(error, "the key 'a' has two values, 1 and 2: expected one for each key");
     }
 }

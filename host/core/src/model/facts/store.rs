@@ -58,8 +58,7 @@ impl FactStore {
                 *source = Arc::clone(known);
             }
         }
-        let is_known = |(name, source)| before.sources.get(name).is_some_and(|known| Arc::ptr_eq(known, source));
-        let is_other = facts.sources.len() != before.sources.len() || !facts.sources.iter().all(is_known);
+        let is_other = facts != **before;
         if is_other {
             self.current.store(Arc::new(facts));
         }

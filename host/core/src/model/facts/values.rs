@@ -58,7 +58,7 @@ impl FactSource {
         let facts = value.as_object();
         let facts = facts.ok_or_else(|| format!("found {}: expected a map from keys to values", form_of(value)))?;
         let texts: BTreeMap<String, String> = facts.iter().map(text_of).collect::<Result<_, _>>()?;
-        Self::from_texts(texts).map_err(|error| error.to_string())
+        Self::from_texts(texts)
     }
 }
 

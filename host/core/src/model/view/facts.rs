@@ -36,11 +36,7 @@ impl View {
     /// The read with the name that its source has among all facts: two policies may call two sources by one name.
     pub(super) fn named_globally<'r>(&'r self, mut read: Read<'r>) -> Result<Read<'r>, ReadError> {
         if let (Some(access), Some(source)) = (&self.fact_access, read.fact_source()) {
-            *source = match access.global_name(source) {
-                Some(global) => global,
-                None if access.is_of_case() => return Err(ReadError::SourceNotInCase((*source).into())),
-                None => return Err(ReadError::UndeclaredSource((*source).into())),
-            };
+            *source = access.global_name(source).ok_or_else(|| ReadError::UndeclaredSource((*source).into()))?;
         }
         Ok(read)
     }
