@@ -37,7 +37,7 @@ pub fn watch_snapshot(
     let stamp = FileStamp::of(&path);
     // A file that was written just now may be written again without a change of its stamp: it is read once more.
     let is_young = stamp.may_repeat(SystemTime::now());
-    let mut stamps = Debouncer::new(if is_young { FileStamp::Dangling } else { stamp });
+    let mut stamps = Debouncer::new(if is_young { FileStamp::default() } else { stamp });
     publish(Ok(Arc::new(read_snapshot(&path)?)));
     let (stop, stopped) = mpsc::channel();
     let poll = move || {

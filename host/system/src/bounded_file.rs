@@ -1,22 +1,15 @@
 //! Reads whole files that may be anything: a pipe that nobody writes to, a device without end, gigabytes.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{File, OpenOptions},
     io::{self, Read as _},
-    os::{fd::AsRawFd as _, unix::fs::OpenOptionsExt as _},
+    os::unix::fs::OpenOptionsExt as _,
     path::Path,
 };
 
 use rustix::fs::OFlags;
 
 use crate::buffer;
-
-/// A regular file that is open: the file that is checked is the one that is read, wherever its path leads meanwhile.
-#[derive(Debug)]
-pub struct OpenedFile {
-    file: File,
-    length: u64,
-}
 
 /// Why a file is not read. The text follows the file's name.
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +33,18 @@ pub enum ReadFileError {
 /// # Errors
 /// If it is something else, larger, or cannot be read.
 pub fn read_file(path: &Path, limit: u64) -> Result<Vec<u8>, ReadFileError> {
-    OpenedFile::open(path)?.read(limit)
+    // Checked before opening, too: opening some devices has side effects.
+    if !path.metadata()?.is_file() {
+        return Err(ReadFileError::Irregular);
+    }
+    // Some files of `/proc` look regular and block.
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(ReadFileError::Irregular);
+    }
+    read_to_limit(file, metadata.len(), limit)
 }
 
 /// As [`read_file`], but a file that the shell has opened for this process is read whatever it is: `/dev/stdin`, and
@@ -66,45 +70,6 @@ fn read_to_limit(file: File, length: u64, limit: u64) -> Result<Vec<u8>, ReadFil
         return Err(ReadFileError::TooLarge { limit });
     }
     Ok(bytes)
-}
-
-// === impl OpenedFile ===
-
-impl OpenedFile {
-    /// Opens a regular file. It never waits for a writer.
-    ///
-    /// # Errors
-    /// If it is something else, or cannot be opened.
-    pub fn open(path: &Path) -> Result<Self, ReadFileError> {
-        // Checked before opening, too: opening some devices has side effects.
-        if !path.metadata()?.is_file() {
-            return Err(ReadFileError::Irregular);
-        }
-        // Some files of `/proc` look regular and block.
-        let flags = OFlags::NONBLOCK.bits().cast_signed();
-        let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-        let metadata = file.metadata()?;
-        if !metadata.is_file() {
-            return Err(ReadFileError::Irregular);
-        }
-        Ok(Self { file, length: metadata.len() })
-    }
-
-    /// Whether the file is in this directory or below it. False if nobody can tell.
-    pub fn is_within(&self, directory: &Path) -> bool {
-        // The place of the open file itself, without links. That of a file that was deleted has a suffix, which changes no
-        // directory.
-        let place = fs::read_link(format!("/proc/self/fd/{}", self.file.as_raw_fd()));
-        place.is_ok_and(|place| directory.canonicalize().is_ok_and(|directory| place.starts_with(directory)))
-    }
-
-    /// Reads the file if it has at most `limit` bytes.
-    ///
-    /// # Errors
-    /// If it is larger, or cannot be read.
-    pub fn read(self, limit: u64) -> Result<Vec<u8>, ReadFileError> {
-        read_to_limit(self.file, self.length, limit)
-    }
 }
 
 // === impl ReadFileError ===
@@ -134,30 +99,6 @@ mod tests {
             assert_eq!(read_input(path, 5).unwrap(), b"12345");
             assert_eq!(read_file(path, 4).unwrap_err().to_string(), "is larger than 4 bytes");
         }
-    }
-
-    #[test]
-    fn an_open_file_is_judged_by_its_own_place_and_not_by_its_path() {
-        let directory = tempfile::tempdir().unwrap();
-        let (inside, secret) = (directory.path().join("inside"), directory.path().join("secret"));
-        let path = inside.join("prices.csv");
-        fs::create_dir(&inside).unwrap();
-        fs::write(&secret, "hunter2").unwrap();
-        std::os::unix::fs::symlink(&secret, &path).unwrap();
-        let outer = OpenedFile::open(&path).unwrap();
-        assert!(!outer.is_within(&inside));
-        assert!(outer.is_within(directory.path()));
-        // A check of the path passes from here on.
-        fs::remove_file(&path).unwrap();
-        fs::write(&path, "node-1,1").unwrap();
-        assert!(path.canonicalize().unwrap().starts_with(inside.canonicalize().unwrap()));
-        assert!(!outer.is_within(&inside));
-
-        let inner = OpenedFile::open(&path).unwrap();
-        fs::remove_file(&path).unwrap();
-        std::os::unix::fs::symlink(&secret, &path).unwrap();
-        assert!(inner.is_within(&inside), "it was deleted, and stays the file that it was");
-        assert_eq!(inner.read(9).unwrap(), b"node-1,1");
     }
 
     #[test]

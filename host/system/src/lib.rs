@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  wasm (compiled code) ─────┐
-//!  directory (last good) ────┼──> PrivateDir · bounded_file · buffer · cgroup · digest · Debouncer · FileStamp · is_own · error_chain
+//!  directory (last good) ────┼──> PrivateDir · bounded_file · buffer · cgroup · digest · Debouncer · FileStamp · error_chain
 //!  cluster, http, binary ────┘
 //! ```
 //!
@@ -15,12 +15,10 @@ mod debouncer;
 pub mod digest;
 mod error_chain;
 mod file_stamp;
-mod owner;
 mod private_dir;
 
 pub use buffer::buffer;
 pub use debouncer::Debouncer;
 pub use error_chain::error_chain;
-pub use file_stamp::{FileIdentity, FileStamp};
-pub use owner::is_own;
+pub use file_stamp::FileStamp;
 pub use private_dir::PrivateDir;
