@@ -349,8 +349,6 @@ fn has_policies(directory: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_system::FileIdentity;
-
     use super::*;
 
     const SETTLE: Duration = Duration::from_millis(100);
@@ -361,7 +359,7 @@ mod tests {
 
     /// A scan of files by name and length.
     fn scan(files: &[(&str, u64)]) -> Arc<Scan> {
-        let stamp = |length| FileStamp::File { length, modified: None, identity: FileIdentity::default() };
+        let stamp = |length| FileStamp { length, ..FileStamp::default() };
         let files = files.iter().map(|(name, length)| (file(name), stamp(*length))).collect();
         Arc::new(Scan { files, ..Scan::default() })
     }

@@ -2,14 +2,13 @@
 //!
 //! ```text
 //!  wasm (compiled code) ─────┐
-//!  directory (last good) ────┼──> PrivateDir · bounded_file · buffer · cgroup · digest · Debouncer · FileStamp · error_chain
+//!  directory (last good) ────┼──> PrivateDir · bounded_file · cgroup · digest · Debouncer · FileStamp · error_chain
 //!  cluster, http, binary ────┘
 //! ```
 //!
 //! It names no other crate of the project, and knows nothing of policies.
 
 pub mod bounded_file;
-mod buffer;
 pub mod cgroup;
 mod debouncer;
 pub mod digest;
@@ -17,7 +16,6 @@ mod error_chain;
 mod file_stamp;
 mod private_dir;
 
-pub use buffer::buffer;
 pub use debouncer::Debouncer;
 pub use error_chain::error_chain;
 pub use file_stamp::FileStamp;

@@ -7,7 +7,7 @@ use plimsoll_decision_cache::{Evict, evict_to};
 use crate::{
     cache::{DecisionCache, RecentCombined},
     decide::Circuit,
-    model::{FactAccess, Mode, Pod, Policy, PolicyConfig, SidecarFacts, Verb, View, tally::ShapeLimit},
+    model::{FactAccess, Mode, Pod, Policy, PolicyConfig, ShapeLimit, SidecarFacts, Verb, View},
 };
 
 /// A policy that could not be loaded as its files stand now.

@@ -19,13 +19,10 @@ use parking_lot::RwLock;
 use plimsoll_decision_cache::Fingerprint;
 
 use self::changes::all_pods;
+pub use self::label_values::{LabelValues, MAX_LABEL_VALUES};
 pub(crate) use self::{
     changes::{Changes, Population},
-    shape::{MAX_KEY_BYTES, MAX_SHAPES, NotAdmitted, Shape},
-};
-pub use self::{
-    label_values::{LabelValues, MAX_LABEL_VALUES},
-    shape::ShapeLimit,
+    shape::{MAX_KEY_BYTES, MAX_SHAPES, Shape},
 };
 use crate::model::{Selector, Slots};
 

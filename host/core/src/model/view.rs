@@ -3,6 +3,7 @@
 mod answer;
 mod facts;
 mod read;
+mod shape_limit;
 mod source;
 mod together;
 mod whole;
@@ -13,10 +14,11 @@ use plimsoll_decision_cache::Parts;
 
 use crate::model::{
     Cluster, Columns, FactAccess, Facts, ImageName, NODE, PODS, Placed, Pod, ReadError, Recording, Slot, Value,
-    cluster::WholeCluster, tally::ShapeLimit,
+    cluster::WholeCluster,
 };
 
-pub(crate) use source::ViewSource;
+pub use self::shape_limit::ShapeLimit;
+pub(crate) use self::source::ViewSource;
 
 /// One preemption candidate as a policy sees it; its node has the same index.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,9 +1,7 @@
-//! Shapes: the keys of selectors, without their values; and the limit of shapes that one policy may name.
+//! Shapes: the keys of selectors, without their values.
 
 use std::hash::Hash;
 
-use hashbrown::HashSet;
-use parking_lot::RwLock;
 use plimsoll_decision_cache::Fingerprint;
 
 use crate::model::{Entries, Node, Pod, Selector, object::NOT_KEPT};
@@ -23,21 +21,6 @@ pub(crate) struct Shape<T> {
     annotation: Option<T>,
     node_label: Option<T>,
     requested: Option<T>,
-}
-
-/// Why a policy may not name keys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NotAdmitted {
-    /// It has named [`MAX_SHAPES`] others.
-    TooMany,
-    /// A key has this many bytes.
-    LongKey(usize),
-}
-
-/// The shapes that one version of a policy has named.
-#[derive(Debug, Default)]
-pub struct ShapeLimit {
-    named: RwLock<HashSet<Fingerprint, foldhash::fast::RandomState>>,
 }
 
 /// The values of a group: the namespace, and those of the label, the annotation and the label of the node.
@@ -67,12 +50,12 @@ impl<'a> Shape<&'a str> {
         }
     }
 
-    pub(super) fn fingerprint(&self) -> Fingerprint {
+    pub(crate) fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of(self)
     }
 
     /// The longest of its keys, in bytes.
-    fn longest_key(&self) -> usize {
+    pub(crate) fn longest_key(&self) -> usize {
         let keys = [self.label, self.annotation, self.node_label, self.requested];
         keys.into_iter().flatten().map(str::len).max().unwrap_or(0)
     }
@@ -88,38 +71,6 @@ impl Shape<Box<str>> {
         let node_label = value(self.node_label.as_deref(), || Some(node?.labels()))?;
         let namespace = self.by_namespace.then(|| pod.namespace());
         (amount != 0).then(|| (group([namespace, label, annotation, node_label]), amount))
-    }
-}
-
-// === impl ShapeLimit ===
-
-impl ShapeLimit {
-    /// Notes that the policy names this shape.
-    ///
-    /// # Errors
-    /// If it has named the maximum of others, or a key is longer than any that an object can have.
-    pub(crate) fn admit(&self, shape: &Shape<&str>) -> Result<(), NotAdmitted> {
-        self.admit_keys(shape.fingerprint(), shape.longest_key())
-    }
-
-    /// The same for the key of a label whose nodes are counted.
-    pub(crate) fn admit_node_label(&self, key: &str) -> Result<(), NotAdmitted> {
-        self.admit_keys(Fingerprint::of(key), key.len())
-    }
-
-    fn admit_keys(&self, keys: Fingerprint, longest: usize) -> Result<(), NotAdmitted> {
-        if self.named.read().contains(&keys) {
-            return Ok(());
-        }
-        if longest > MAX_KEY_BYTES {
-            return Err(NotAdmitted::LongKey(longest));
-        }
-        let mut named = self.named.write();
-        if named.len() >= MAX_SHAPES && !named.contains(&keys) {
-            return Err(NotAdmitted::TooMany);
-        }
-        named.insert(keys);
-        Ok(())
     }
 }
 
@@ -151,36 +102,5 @@ fn value<'v>(key: Option<&str>, entries: impl FnOnce() -> Option<&'v Entries>) -
     match key {
         Some(key) => entries()?.get(key).map(Some),
         None => Some(None),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn admit(limit: &ShapeLimit, key: &str, value: &str) -> Result<(), NotAdmitted> {
-        limit.admit(&Shape::of(&Selector { label: Some((key, value)), ..Selector::all() }, None))
-    }
-
-    #[test]
-    fn a_policy_may_name_any_value_but_few_keys() {
-        let limit = ShapeLimit::default();
-        for key in 1..MAX_SHAPES {
-            for value in ["a", "b"] {
-                assert_eq!(admit(&limit, &key.to_string(), value), Ok(()));
-            }
-        }
-        assert_eq!(limit.admit_node_label("zone"), Ok(()));
-        assert_eq!(admit(&limit, "one more", "a"), Err(NotAdmitted::TooMany));
-        assert_eq!(limit.admit_node_label("one more"), Err(NotAdmitted::TooMany));
-        assert_eq!(admit(&limit, "1", "c"), Ok(()), "keys that it has named stay");
-    }
-
-    #[test]
-    fn a_key_that_no_object_can_have_is_refused() {
-        let limit = ShapeLimit::default();
-        let long = "k".repeat(MAX_KEY_BYTES + 1);
-        assert_eq!(admit(&limit, &long[1..], &"v".repeat(5000)), Ok(()));
-        assert_eq!(admit(&limit, &long, "v"), Err(NotAdmitted::LongKey(MAX_KEY_BYTES + 1)));
     }
 }

@@ -4,7 +4,10 @@ use bytes::Bytes;
 use serde_json::json;
 
 use super::*;
-use crate::model::{CandidateRead, Grouping, Namespace, Node, NodeRead, PlacedRead, PodRead, Read, Selector, Shown};
+use crate::model::{
+    CandidateRead, Grouping, Namespace, Node, NodeRead, PlacedRead, PodRead, Read, Selector, Shown,
+    tally::{MAX_KEY_BYTES, MAX_SHAPES},
+};
 
 fn bytes(json: &serde_json::Value) -> Bytes {
     Bytes::from(json.to_string())
@@ -367,4 +370,25 @@ fn a_filter_that_counts_nothing_is_refused_exactly_the_reads_that_change_by_a_bi
         let is_refused = matches!(refusing.read(read), Err(ReadError::Counts(named)) if *named == read.to_string());
         assert_eq!(is_refused, crate::model::read::COUNTING.contains(&import), "{import}");
     }
+}
+
+#[test]
+fn a_policy_may_name_any_value_but_few_keys_of_a_length_that_exists() {
+    let view = View::new(Arc::default(), mk_cluster(), Arc::from([0]), 0).with_shapes(&Arc::default());
+    let count = |key: &str, value: &str| {
+        let selector = Selector { label: Some((key, value)), ..Selector::all() };
+        view.read(Read::ClusterCount(selector)).map(drop)
+    };
+    let nodes = |key: &str| view.read(Read::ClusterNodesWithLabel { key, value: "a" }).map(drop);
+    for key in 1..MAX_SHAPES {
+        for value in ["a", "b"] {
+            assert_eq!(count(&key.to_string(), value), Ok(()));
+        }
+    }
+    let long = "k".repeat(MAX_KEY_BYTES + 1);
+    assert_eq!(count(&long, "v"), Err(ReadError::LongKey(MAX_KEY_BYTES + 1)));
+    assert_eq!(nodes(&long[1..]), Ok(()));
+    assert_eq!(count("one more", "a"), Err(ReadError::TooManyShapes));
+    assert_eq!(nodes("one more"), Err(ReadError::TooManyShapes));
+    assert_eq!(count("1", &"v".repeat(5_000)), Ok(()), "keys that it has named stay");
 }

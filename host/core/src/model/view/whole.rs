@@ -5,11 +5,10 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 
+use plimsoll_decision_cache::Fingerprint;
+
 use super::View;
-use crate::model::{
-    Cluster, MAX_LABEL_VALUES, Node, Pod, Read, ReadError, Selector, Slot, Value,
-    tally::{NotAdmitted, Shape},
-};
+use crate::model::{Cluster, MAX_LABEL_VALUES, Node, Pod, Read, ReadError, Selector, Slot, Value, tally::Shape};
 
 // === impl View ===
 
@@ -32,17 +31,13 @@ impl View {
     /// Notes the keys by which the policy reads the whole cluster.
     pub(super) fn admit(&self, read: &Read<'_>) -> Result<(), ReadError> {
         let Some(limit) = &self.shapes else { return Ok(()) };
-        let admitted = match (shape_of(read), read) {
-            (Some(shape), _) => limit.admit(&shape),
+        match (shape_of(read), read) {
+            (Some(shape), _) => limit.admit(shape.fingerprint(), shape.longest_key()),
             (None, Read::ClusterNodesWithLabel { key, .. } | Read::ClusterLabelValues(key)) => {
-                limit.admit_node_label(key)
+                limit.admit(Fingerprint::of(*key), key.len())
             }
             _ => Ok(()),
-        };
-        admitted.map_err(|why| match why {
-            NotAdmitted::TooMany => ReadError::TooManyShapes,
-            NotAdmitted::LongKey(bytes) => ReadError::LongKey(bytes),
-        })
+        }
     }
 
     /// Whether the answer to a read has to be worked out from all pods or nodes first. Only a call does that: it has a

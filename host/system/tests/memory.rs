@@ -1,10 +1,10 @@
-//! The memory of large buffers, in a process of its own: the figure is that of the whole process.
+//! The memory of large files that were read, in a process of its own: the figure is that of the whole process.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use std::{fs, sync::Barrier, thread};
 
-use plimsoll_system::buffer;
+use plimsoll_system::bounded_file::read_file;
 
 const MIB: usize = 1 << 20;
 
@@ -15,16 +15,19 @@ fn anonymous_memory() -> usize {
 }
 
 #[test]
-fn large_buffers_of_many_threads_leave_no_memory_behind() {
+fn large_files_that_many_threads_read_leave_no_memory_behind() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("large");
+    fs::write(&path, vec![1; 14 * MIB]).unwrap();
     let before = anonymous_memory();
     for _ in 0..3 {
         let all_have_one = Barrier::new(8);
         thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
-                    let mut bytes = buffer(14 * MIB);
-                    bytes.resize(14 * MIB, 1);
+                    let bytes = read_file(&path, 14 * MIB as u64).unwrap();
                     all_have_one.wait();
+                    drop(bytes);
                 });
             }
         });
