@@ -33,7 +33,7 @@ mod words;
 
 pub use annotation::{Additions, BindMetadata, MAX_ANNOTATION_BYTES, MAX_ENTRIES, MetadataEntry};
 pub use answer::{
-    BindAnswer, DistinctReasons, MAX_REASON_BYTES, MAX_REASONS_BYTES, MAX_SCORE, NotBound, Preemption, SurveyAnswer,
+    BindAnswer, MAX_REASON_BYTES, MAX_REASONS_BYTES, MAX_SCORE, NotBound, Preemption, SurveyAnswer,
     VerbAnswer, Verdict, check as check_answers,
 };
 pub use attributes::ReadLine;

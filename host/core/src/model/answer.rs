@@ -63,7 +63,7 @@ pub enum SurveyAnswer {
 
 /// The different reasons of one call, each kept once.
 #[derive(Debug, Default)]
-pub struct DistinctReasons {
+pub(crate) struct DistinctReasons {
     texts: HashSet<Arc<str>>,
     bytes: usize,
 }
@@ -105,29 +105,6 @@ impl DistinctReasons {
             *reason = Arc::clone(known);
             return Ok(());
         }
-        self.count(reason)?;
-        self.texts.insert(Arc::clone(reason));
-        Ok(())
-    }
-
-    /// The reason with this text; equal texts are kept once.
-    ///
-    /// # Errors
-    /// The breach of the contract, if it or all reasons together are too large.
-    pub fn keep(&mut self, text: &str) -> Result<Arc<str>, String> {
-        if let Some(breach) = reason_breach(text) {
-            return Err(breach);
-        }
-        if let Some(known) = self.texts.get(text) {
-            return Ok(Arc::clone(known));
-        }
-        self.count(text)?;
-        let reason: Arc<str> = text.into();
-        self.texts.insert(Arc::clone(&reason));
-        Ok(reason)
-    }
-
-    fn count(&mut self, reason: &str) -> Result<(), String> {
         self.bytes += reason.len();
         if self.bytes > MAX_REASONS_BYTES {
             let limit = MAX_REASONS_BYTES >> 20;
@@ -135,6 +112,7 @@ impl DistinctReasons {
                 "different reasons of more than {limit} MiB in one call; a reason must not contain details of one node"
             ));
         }
+        self.texts.insert(Arc::clone(reason));
         Ok(())
     }
 }

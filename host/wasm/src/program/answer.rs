@@ -11,7 +11,7 @@ use std::{
     time::Instant,
 };
 
-use plimsoll_core::{DistinctReasons, Fault, FaultKind, MAX_SCORE, Verdict, View, bounded, excerpt, one_line};
+use plimsoll_core::{Fault, FaultKind, MAX_SCORE, Verdict, View, bounded, excerpt, one_line};
 use serde::{
     Deserialize, Deserializer,
     de::{DeserializeOwned, Error, MapAccess, SeqAccess, Visitor},
@@ -125,8 +125,6 @@ pub(super) fn filter(output: &[u8], view: &View, deadline: Instant) -> Result<Ve
     let mut kept = nodes.place(list, kept.into_iter().map(|name| (name, ())))?;
     let mut failed = nodes.place("FailedNodes", reasons_of(result.failed))?;
     let mut unresolvable = nodes.place("FailedAndUnresolvableNodes", reasons_of(result.unresolvable))?;
-    let mut reasons = DistinctReasons::default();
-    let mut keep = |reason: String| reasons.keep(&reason).map_err(|breach| output_fault(&breach));
     let mut verdicts: Vec<Verdict> = Vec::with_capacity(nodes.names.len());
     for (index, name) in nodes.names.iter().enumerate() {
         if let Some(known) = verdicts.get(nodes.first[name]) {
@@ -136,8 +134,8 @@ pub(super) fn filter(output: &[u8], view: &View, deadline: Instant) -> Result<Ve
         // As kube-scheduler has it, the second map wins over the first.
         let verdict = match (kept[index].take(), failed[index].take(), unresolvable[index].take()) {
             (Some(()), None, None) => Verdict::Fits,
-            (None, _, Some(reason)) => Verdict::Unresolvable(keep(reason)?),
-            (None, Some(reason), None) => Verdict::Unschedulable(keep(reason)?),
+            (None, _, Some(reason)) => Verdict::Unresolvable(reason.into()),
+            (None, Some(reason), None) => Verdict::Unschedulable(reason.into()),
             (Some(()), _, _) => {
                 let name = shown(name);
                 return Err(output_fault(&format!("node '{name}' is both in {list} and among the failed ones")));

@@ -63,27 +63,6 @@ fn a_node_that_is_unknown_or_named_twice_is_named() {
     assert!(fault.detail.contains("node 'n0' is in the HostPriorityList twice"), "{fault}");
 }
 
-#[test]
-fn a_reason_beyond_its_limit_is_a_fault() {
-    let reason = "r".repeat(1025);
-    let answer = format!(r#"{{"NodeNames":["n1","n2"],"FailedNodes":{{"n0":"{reason}"}}}}"#);
-    assert_faults(&[(&answer, "a reason of 1025 bytes; at most 1024")]);
-}
-
-#[test]
-fn different_reasons_of_more_than_their_limit_are_a_fault_and_equal_ones_are_not() {
-    let node = |n: u32| Node::from_json(format!(r#"{{"metadata":{{"name":"n{n}"}}}}"#).into()).unwrap();
-    let cluster = Arc::new(Cluster::from_objects((0..10_000).map(node).collect(), vec![]));
-    let view = View::new(Arc::new(Pod::default()), cluster, (0..10_000).collect(), 0);
-    let verdicts = |reason: &dyn Fn(u32) -> String| {
-        let failed: Vec<_> = (0..10_000).map(|n| format!(r#""n{n}":"{}""#, reason(n))).collect();
-        filter(format!(r#"{{"FailedNodes":{{{}}}}}"#, failed.join(",")).as_bytes(), &view)
-    };
-    let different = verdicts(&|n| format!("{n:01000}")).unwrap_err().detail;
-    assert!(different.starts_with("different reasons of more than 4 MiB in one call"), "{different}");
-    assert!(verdicts(&|_| "r".repeat(1000)).is_ok());
-}
-
 /// The text is not whole: a parser that goes on finds its end.
 #[test]
 fn a_list_that_is_longer_than_any_cluster_ends_the_parser() {
