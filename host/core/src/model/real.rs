@@ -1,14 +1,10 @@
 //! Numbers with a fraction.
 
-use std::{
-    cmp::Ordering,
-    fmt,
-    hash::{Hash, Hasher},
-};
+use std::{cmp::Ordering, fmt};
 
-/// A finite number. Equal numbers have equal bits, so it can be compared and hashed.
-#[derive(Debug, Clone, Copy)]
-pub struct Real(f64);
+/// A finite number, by its bits. Equal numbers have equal bits, so it can be compared and hashed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Real(u64);
 
 // === impl Real ===
 
@@ -16,7 +12,7 @@ impl Real {
     /// None if the number is not finite.
     pub fn new(number: f64) -> Option<Self> {
         // A sum with 0.0 turns -0.0 into 0.0.
-        number.is_finite().then_some(Self(number + 0.0))
+        number.is_finite().then(|| Self((number + 0.0).to_bits()))
     }
 
     /// The number that a text writes, such as `0.85` or `1e9`; none for any other text.
@@ -26,17 +22,9 @@ impl Real {
 
     /// The number.
     pub const fn get(self) -> f64 {
-        self.0
+        f64::from_bits(self.0)
     }
 }
-
-impl PartialEq for Real {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.to_bits() == other.0.to_bits()
-    }
-}
-
-impl Eq for Real {}
 
 impl PartialOrd for Real {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
@@ -46,19 +34,13 @@ impl PartialOrd for Real {
 
 impl Ord for Real {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.0.total_cmp(&other.0)
-    }
-}
-
-impl Hash for Real {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.to_bits().hash(state);
+        self.get().total_cmp(&other.get())
     }
 }
 
 impl fmt::Display for Real {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.get().fmt(f)
     }
 }
 

@@ -12,7 +12,7 @@ use std::{
     },
 };
 
-use crate::model::{BindQuery, Mode, Pod, Verb, escaped};
+use crate::model::{BindQuery, Mode, Pod, Verb, bounded, escaped};
 
 /// The most bytes of an ID that a client chose: a UUID has 36.
 const MAX_ID_BYTES: usize = 64;
@@ -120,19 +120,15 @@ impl<'p> PodId<'p> {
 
     /// `metadata.uid`.
     pub fn uid(self) -> &'p str {
-        cut(self.uid, MAX_ID_BYTES)
+        bounded(self.uid, MAX_ID_BYTES)
     }
 }
 
 impl fmt::Display for PodId<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [namespace, name] = [self.namespace, self.name].map(|text| escaped(cut(text, MAX_NAME_BYTES), |_| false));
+        let [namespace, name] = [self.namespace, self.name].map(|text| escaped(bounded(text, MAX_NAME_BYTES), |_| false));
         write!(f, "{namespace}/{name}")
     }
-}
-
-fn cut(text: &str, bytes: usize) -> &str {
-    &text[..text.floor_char_boundary(bytes)]
 }
 
 #[cfg(test)]
