@@ -29,8 +29,6 @@ const MAX_SOURCES: usize = 16;
 /// Small limits: a sidecar is written by hand.
 const FORMAT: Format = Format {
     max_nodes: 100_000,
-    max_depth: 32,
-    max_aliases: 100,
     max_replayed_events: 256,
     free_field: Some("settings"),
     empty: "the file is empty: expected at least one key, or '{}' for the defaults",

@@ -21,8 +21,6 @@ const MAX_BYTES: u64 = 1 << 20;
 /// Far more than 64 sources need.
 const FORMAT: Format = Format {
     max_nodes: 10_000,
-    max_depth: 16,
-    max_aliases: 100,
     max_replayed_events: 256,
     free_field: None,
     empty: "the file is empty: expected sources by name, or '{}' for none",

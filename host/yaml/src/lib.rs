@@ -10,15 +10,14 @@ use serde::de::DeserializeOwned;
 use serde_path_to_error::{Path, Segment};
 use serde_saphyr::{Error, Location, Options, SnippetMode, budget::BudgetBreach, render_options};
 
+/// Maximum depth of lists and maps in each other.
+const MAX_DEPTH: usize = 64;
+
 /// A kind of file.
 #[derive(Debug)]
 pub struct Format {
     /// Maximum scalars, lists and maps.
     pub max_nodes: usize,
-    /// Maximum depth of lists and maps in each other.
-    pub max_depth: usize,
-    /// Maximum anchors, and maximum aliases.
-    pub max_aliases: usize,
     /// Maximum events that all aliases together repeat: a scalar is one, a list or a map has two and those in it.
     pub max_replayed_events: usize,
     /// The field below which values are the author's own: there a key `value` is a key. Elsewhere serde gives a value
@@ -65,10 +64,10 @@ impl Format {
             budget: serde_saphyr::budget! {
                 max_events: 2 * self.max_nodes,
                 max_nodes: self.max_nodes,
-                max_depth: self.max_depth,
+                max_depth: MAX_DEPTH,
                 max_documents: 1,
-                max_anchors: self.max_aliases,
-                max_aliases: self.max_aliases,
+                max_anchors: self.max_replayed_events,
+                max_aliases: self.max_replayed_events,
             },
             alias_limits: serde_saphyr::alias_limits! {
                 max_total_replayed_events: self.max_replayed_events,
@@ -191,14 +190,8 @@ mod tests {
         width: Option<Spanned<f64>>,
     }
 
-    const FORMAT: Format = Format {
-        max_nodes: 100,
-        max_depth: 4,
-        max_aliases: 100,
-        max_replayed_events: 256,
-        free_field: None,
-        empty: "the file is empty",
-    };
+    const FORMAT: Format =
+        Format { max_nodes: 100, max_replayed_events: 256, free_field: None, empty: "the file is empty" };
 
     #[test]
     fn an_error_has_its_position_its_field_and_the_expected_content() {
@@ -220,7 +213,7 @@ mod tests {
 
     #[test]
     fn aliases_and_depth_are_bounded() {
-        let deep = format!("names: {}a{}", "[".repeat(50), "]".repeat(50));
+        let deep = format!("names: {}a{}", "[".repeat(MAX_DEPTH), "]".repeat(MAX_DEPTH));
         let wide = format!("names: [{}]", "a, ".repeat(200));
         let laughs =
             "names: [&a [x, x, x, x, x, x, x, x], &b [*a, *a, *a, *a, *a, *a, *a, *a], [*b, *b, *b, *b, *b, *b]]";

@@ -23,8 +23,6 @@ const MAX_FILE_BYTES: u64 = 4 << 20;
 /// Ample for a few hundred whole objects of a cluster, and far from a size that would take seconds.
 const FORMAT: Format = Format {
     max_nodes: 300_000,
-    max_depth: 64,
-    max_aliases: 10_000,
     max_replayed_events: 100_000,
     free_field: Some("settings"),
     empty: "the file is empty: expected at least description and expect",
