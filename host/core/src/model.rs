@@ -33,8 +33,8 @@ mod words;
 
 pub use annotation::{Additions, BindMetadata, MAX_ANNOTATION_BYTES, MAX_ENTRIES, MetadataEntry};
 pub use answer::{
-    BindAnswer, MAX_REASON_BYTES, MAX_REASONS_BYTES, MAX_SCORE, NotBound, Preemption, SurveyAnswer,
-    VerbAnswer, Verdict, check as check_answers,
+    BindAnswer, MAX_REASON_BYTES, MAX_REASONS_BYTES, MAX_SCORE, NotBound, Preemption, SurveyAnswer, VerbAnswer,
+    Verdict, check as check_answers,
 };
 pub use attributes::ReadLine;
 pub(crate) use attributes::{Attribute, Columns, FACTS, NODE, PODS, Recording};
@@ -44,13 +44,12 @@ pub use clock::{Clock, SystemClock};
 pub use cluster::{Cluster, Namespaces, Reserved};
 pub use config::{Mode, OnError, PROGRAM_VERBS, PolicyConfig};
 pub use facts::{
-    AbsentFacts, FactAccess, FactSource, FactValue, Facts, MAX_FACT_KEY_BYTES,
-    MAX_FACT_TEXT_BYTES, MAX_FACTS, MAX_SOURCE_BYTES, MAX_TOTAL_FACT_BYTES, MAX_TOTAL_FACTS, SidecarFacts,
-    check_source_name,
+    AbsentFacts, FactAccess, FactSource, FactValue, Facts, MAX_FACT_KEY_BYTES, MAX_FACT_TEXT_BYTES, MAX_FACTS,
+    MAX_SOURCE_BYTES, MAX_TOTAL_FACT_BYTES, MAX_TOTAL_FACTS, SidecarFacts, check_source_name,
 };
 pub use fault::{Fault, FaultKind};
 pub use loader::{LoadError, Loader, Module};
-pub use matching::{LabelSelector, Match, Operator, Requirement};
+pub use matching::{Match, Operator, Requirement};
 pub use names::Names;
 pub use object::{
     Entries, ImageName, MAX_KEPT_ANNOTATION_BYTES, Namespace, Node, ObjectError, Owner, Phase, Pod, Pool, Quantities,

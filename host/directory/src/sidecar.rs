@@ -6,7 +6,7 @@ mod tests;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use plimsoll_core::{
-    AbsentFacts, LabelSelector, Match, Mode, OnError, Operator, PROGRAM_VERBS, PolicyConfig, Requirement, Verb, Verbs,
+    AbsentFacts, Match, Mode, OnError, Operator, PROGRAM_VERBS, PolicyConfig, Requirement, Verb, Verbs,
     check_source_name, parse_quantity, quotable,
 };
 use plimsoll_yaml::{FieldError, Format, position};
@@ -302,7 +302,7 @@ impl RawMatch {
 // === impl RawSelector ===
 
 impl RawSelector {
-    fn resolve(self) -> Result<LabelSelector, FieldError> {
+    fn resolve(self) -> Result<Vec<Requirement>, FieldError> {
         let mut requirements = Vec::new();
         for (key, value) in self.match_labels {
             let key = Spanned::new(key, value.referenced, value.defined);
@@ -315,7 +315,7 @@ impl RawSelector {
             let at = position(requirement.referenced);
             requirements.push(requirement.value.resolve(at, &field)?);
         }
-        Ok(LabelSelector { requirements })
+        Ok(requirements)
     }
 }
 

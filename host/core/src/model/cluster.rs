@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use hashbrown::HashMap;
 use plimsoll_decision_cache::Parts;
 
-pub(crate) use self::own_pod::{OwnPlace, PlacedPod, WholeCluster};
+pub(crate) use self::own_pod::{OwnPlace, WholeCluster};
 use crate::model::{
     Columns, FACTS, Facts, LabelValues, NODE, Names, Namespace, Node, PODS, Placed, Pod, Selector, Slot, Slots,
     Unlisted, UnlistedNode,

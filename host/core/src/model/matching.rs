@@ -9,20 +9,13 @@ pub struct Match {
     pub namespaces: Option<Vec<Box<str>>>,
     /// The pod is of one of these profiles of kube-scheduler (`spec.schedulerName`).
     pub scheduler_names: Option<Vec<Box<str>>>,
-    /// The pod's labels fit.
-    pub pod_selector: Option<LabelSelector>,
+    /// The pod's labels meet all of these: `matchLabels` and `matchExpressions` alike.
+    pub pod_selector: Option<Vec<Requirement>>,
     /// A container names one of these resources in its requests or limits.
     pub resources: Option<Vec<Box<str>>>,
 }
 
-/// A Kubernetes label selector: all requirements must hold.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LabelSelector {
-    /// `matchLabels` and `matchExpressions` alike.
-    pub requirements: Vec<Requirement>,
-}
-
-/// One requirement on a label.
+/// One requirement of a Kubernetes label selector.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Requirement {
     /// The label's key.
@@ -65,22 +58,13 @@ impl Match {
         if !self.scheduler_names.as_ref().is_none_or(in_profile) {
             return Some("it does not match the pod: its schedulerName is not in match.schedulerNames");
         }
-        if !self.pod_selector.as_ref().is_none_or(|selector| selector.accepts(pod.labels())) {
+        if !self.pod_selector.iter().flatten().all(|requirement| requirement.accepts(pod.labels())) {
             return Some("it does not match the pod: its labels do not fit match.podSelector");
         }
         if !self.resources.as_ref().is_none_or(names_one) {
             return Some("it does not match the pod: no container has a resource of match.resources");
         }
         None
-    }
-}
-
-// === impl LabelSelector ===
-
-impl LabelSelector {
-    /// Whether labels fit the selector.
-    pub fn accepts(&self, labels: &Entries) -> bool {
-        self.requirements.iter().all(|requirement| requirement.accepts(labels))
     }
 }
 
@@ -135,8 +119,7 @@ mod tests {
             (requirement("absent", Operator::DoesNotExist, &[]), true),
         ];
         for (requirement, expected) in table {
-            let selector = LabelSelector { requirements: vec![requirement] };
-            assert_eq!(selector.accepts(pod().labels()), expected, "{selector:?}");
+            assert_eq!(requirement.accepts(pod().labels()), expected, "{requirement:?}");
         }
     }
 
@@ -145,11 +128,11 @@ mod tests {
         let all = Match {
             namespaces: Some(vec!["web".into(), "ml".into()]),
             scheduler_names: Some(vec!["batch".into()]),
-            pod_selector: Some(LabelSelector { requirements: vec![requirement("team", Operator::Exists, &[])] }),
+            pod_selector: Some(vec![requirement("team", Operator::Exists, &[])]),
             resources: Some(vec!["example.com/gpu-mem".into()]),
         };
         assert!(all.accepts(&pod()));
-        let other = LabelSelector { requirements: vec![requirement("team", Operator::DoesNotExist, &[])] };
+        let other = vec![requirement("team", Operator::DoesNotExist, &[])];
         let table = [
             (Match { namespaces: Some(vec!["web".into()]), ..all.clone() }, "match.namespaces"),
             (Match { namespaces: Some(vec![]), ..all.clone() }, "match.namespaces"),

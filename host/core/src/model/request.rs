@@ -126,7 +126,8 @@ impl<'p> PodId<'p> {
 
 impl fmt::Display for PodId<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [namespace, name] = [self.namespace, self.name].map(|text| escaped(bounded(text, MAX_NAME_BYTES), |_| false));
+        let [namespace, name] =
+            [self.namespace, self.name].map(|text| escaped(bounded(text, MAX_NAME_BYTES), |_| false));
         write!(f, "{namespace}/{name}")
     }
 }

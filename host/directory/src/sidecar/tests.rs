@@ -1,6 +1,6 @@
 use std::{fmt::Write as _, time::Duration};
 
-use plimsoll_core::{AbsentFacts, LabelSelector, Match, Mode, OnError, Operator, Requirement, Verb};
+use plimsoll_core::{AbsentFacts, Match, Mode, OnError, Operator, Requirement, Verb};
 
 use super::*;
 
@@ -55,7 +55,7 @@ absent: fail
         matches: Match {
             namespaces: Some(vec!["ml".into(), "batch".into()]),
             scheduler_names: Some(vec!["gpu-scheduler".into()]),
-            pod_selector: Some(LabelSelector { requirements }),
+            pod_selector: Some(requirements),
             resources: Some(vec!["example.com/gpu-mem".into()]),
         },
         counts: true,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use super::fixture::*;
 use crate::{
     decide::{DecideError, Nodes, Query, ScoreScale},
-    model::{Clock, LabelSelector, Match, Mode, Operator, Pod, Read, Requirement, Value, Verdict},
+    model::{Clock, Match, Mode, Operator, Pod, Read, Requirement, Value, Verdict},
 };
 
 fn reason(policy: &str, reason: &str) -> String {
@@ -133,7 +133,7 @@ fn only_policies_that_match_the_pod_are_asked() {
         config.matches = Match {
             namespaces: Some(vec!["ml".into()]),
             scheduler_names: None,
-            pod_selector: Some(LabelSelector { requirements: vec![requirement] }),
+            pod_selector: Some(vec![requirement]),
             resources: Some(vec!["cpu".into()]),
         };
     };
