@@ -9,17 +9,17 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Error, Result, bail};
 use parking_lot::Mutex;
 use plimsoll_cluster::ApiServer;
 use plimsoll_core::{Gateway, Roster};
-use plimsoll_facts::{ConfigMapRead, ConfigMaps, FactWatch, FactsConfig, LOG_TARGET, SourceStatus};
+use plimsoll_facts::{FactWatch, FactsConfig, LOG_TARGET, ReadConfigMap, SourceStatus};
 use plimsoll_system::Debouncer;
 use tokio::{
     task::spawn_blocking,
     time::{MissedTickBehavior, interval},
 };
-use tracing::{error, info, warn};
+use tracing::{error, info};
 
 pub(crate) use self::api::{describe, values};
 
@@ -29,16 +29,12 @@ pub(crate) const UNDECLARED_SOURCE: &str = "no source of facts has this name: to
 /// The interval at which the facts file is read.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Reads a ConfigMap with the account of the watch.
-struct ApiConfigMaps(ApiServer);
-
 /// Has the sources of the facts file fetched, and follows the file.
 pub(crate) struct FactsFileFollower {
     path: PathBuf,
     /// The text at the start.
     text: Vec<u8>,
     watch: FactWatch,
-    gateway: Arc<Gateway>,
     has_api_server: bool,
     /// Why the file as it is now is not in force.
     refusal: Mutex<Option<String>>,
@@ -52,14 +48,18 @@ impl FactsFileFollower {
     /// # Errors
     /// If the file is bad, or a source is read from the API server and there is none.
     pub(crate) fn start(path: PathBuf, api: Option<&ApiServer>, gateway: &Arc<Gateway>) -> Result<Self> {
-        let text = FactsConfig::read_text(&path)?;
+        let text = FactsConfig::read_text(&path).map_err(Error::msg)?;
         let config = parse(&path, &text, api.is_some())?;
         info!(target: LOG_TARGET, sources = config.names().count(), "fetching the sources of --facts");
-        let config_maps = api.map(|api| Arc::new(ApiConfigMaps(api.clone())) as Arc<dyn ConfigMaps>);
+        let read_config_map = api.cloned().map(|api| -> ReadConfigMap {
+            Arc::new(move |namespace, name| {
+                let api = api.clone();
+                Box::pin(async move { api.config_map(&namespace, &name).await })
+            })
+        });
         let published = Arc::clone(gateway);
-        let watch = FactWatch::start(&config, config_maps, move |facts| published.set_facts(facts));
-        let (gateway, has_api_server) = (Arc::clone(gateway), api.is_some());
-        Ok(Self { path, text, watch, gateway, has_api_server, refusal: Mutex::default() })
+        let watch = FactWatch::start(&config, read_config_map, move |facts| published.set_facts(facts));
+        Ok(Self { path, text, watch, has_api_server: api.is_some(), refusal: Mutex::default() })
     }
 
     /// Whether a source has this name.
@@ -86,7 +86,7 @@ impl FactsFileFollower {
             ticks.tick().await;
             let path = self.path.clone();
             // The file may be on a slow volume.
-            let read = spawn_blocking(move || FactsConfig::read_text(&path).map_err(|error| error.to_string()));
+            let read = spawn_blocking(move || FactsConfig::read_text(&path));
             let Ok(text) = read.await else { continue };
             if let Some(text) = debouncer.add(text, false).cloned() {
                 let follower = Arc::clone(&self);
@@ -97,10 +97,11 @@ impl FactsFileFollower {
     }
 
     fn apply(&self, text: Result<Vec<u8>, String>) {
-        let replaced = text.map_err(|error| anyhow!(error)).and_then(|text| self.replace(&text));
+        let parsed = text.map_err(Error::msg).and_then(|text| parse(&self.path, &text, self.has_api_server));
         let file = self.path.display();
-        *self.refusal.lock() = match replaced {
-            Ok(is_changed) => {
+        *self.refusal.lock() = match parsed {
+            Ok(config) => {
+                let is_changed = self.watch.replace(&config);
                 info!(target: LOG_TARGET, %file, sources_changed = is_changed, "the facts file has changed: its sources are in force");
                 None
             }
@@ -110,20 +111,6 @@ impl FactsFileFollower {
                 Some(error)
             }
         };
-    }
-
-    /// Whether the sources of the text differ from those before.
-    fn replace(&self, text: &[u8]) -> Result<bool> {
-        let config = parse(&self.path, text, self.has_api_server)?;
-        let before: Vec<Arc<str>> = self.statuses().into_iter().map(|status| status.name).collect();
-        let is_changed = self.watch.replace(&config);
-        let mut policies = policies_by_source(&self.gateway.roster());
-        for source in before.iter().filter(|source| !self.has(source)) {
-            for policy in policies.remove(&**source).unwrap_or_default() {
-                warn!(target: LOG_TARGET, policy, source = &**source, "{UNDECLARED_SOURCE}");
-            }
-        }
-        Ok(is_changed)
     }
 }
 
@@ -139,7 +126,7 @@ fn policies_by_source(roster: &Roster) -> BTreeMap<String, Vec<String>> {
 }
 
 fn parse(path: &Path, text: &[u8], has_api_server: bool) -> Result<FactsConfig> {
-    let config = FactsConfig::from_text(path, text)?;
+    let config = FactsConfig::from_text(path, text).map_err(Error::msg)?;
     if let Some(source) = config.first_config_map().filter(|_| !has_api_server) {
         bail!(
             "{}: {source}.configMap: this gateway has no API server: expected --kubeconfig, or a service account",
@@ -147,12 +134,4 @@ fn parse(path: &Path, text: &[u8], has_api_server: bool) -> Result<FactsConfig> 
         );
     }
     Ok(config)
-}
-
-// === impl ApiConfigMaps ===
-
-impl ConfigMaps for ApiConfigMaps {
-    fn read<'f>(&'f self, namespace: &'f str, name: &'f str) -> ConfigMapRead<'f> {
-        Box::pin(self.0.config_map(namespace, name))
-    }
 }

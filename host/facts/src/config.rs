@@ -5,12 +5,9 @@ mod source;
 #[cfg(test)]
 mod tests;
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{path::Path, sync::Arc};
 
-use plimsoll_system::bounded_file::{ReadFileError, read_file};
+use plimsoll_system::bounded_file::read_file;
 use plimsoll_yaml::{FieldError, Format};
 
 pub(crate) use self::source::{HttpSource, Round, SampleKey, SourceConfig, SourceKind};
@@ -33,27 +30,6 @@ pub struct FactsConfig {
     pub(crate) sources: Vec<Arc<SourceConfig>>,
 }
 
-/// Why a facts file cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    /// The file cannot be read.
-    #[error("{} {cause}: expected a file with sources of facts", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// The error.
-        cause: ReadFileError,
-    },
-    /// Its content is wrong.
-    #[error("{}:{cause}", path.display())]
-    Malformed {
-        /// The file.
-        path: PathBuf,
-        /// The place, the field and the error.
-        cause: FieldError,
-    },
-}
-
 // === impl FactsConfig ===
 
 impl FactsConfig {
@@ -61,18 +37,19 @@ impl FactsConfig {
     ///
     /// # Errors
     /// If the file cannot be read.
-    pub fn read_text(path: &Path) -> Result<Vec<u8>, ConfigError> {
-        read_file(path, MAX_BYTES).map_err(|cause| ConfigError::Unreadable { path: path.to_owned(), cause })
+    pub fn read_text(path: &Path) -> Result<Vec<u8>, String> {
+        let wrong = |cause| format!("{} {cause}: expected a file with sources of facts", path.display());
+        read_file(path, MAX_BYTES).map_err(wrong)
     }
 
     /// Parses the text of the facts file at `path`. Paths in it are relative to its directory.
     ///
     /// # Errors
-    /// If it declares something else than sources.
-    pub fn from_text(path: &Path, text: &[u8]) -> Result<Self, ConfigError> {
+    /// If it declares something else than sources: the place, the field and the error.
+    pub fn from_text(path: &Path, text: &[u8]) -> Result<Self, String> {
         let text = str::from_utf8(text).map_err(|_| FieldError::of_file("it is not UTF-8: expected YAML"));
         let config = text.and_then(|text| Self::parse(text, path.parent().unwrap_or(Path::new(""))));
-        config.map_err(|cause| ConfigError::Malformed { path: path.to_owned(), cause })
+        config.map_err(|cause| format!("{}:{cause}", path.display()))
     }
 
     fn parse(text: &str, directory: &Path) -> Result<Self, FieldError> {
@@ -82,18 +59,6 @@ impl FactsConfig {
     /// The names of the sources.
     pub fn names(&self) -> impl Iterator<Item = &Arc<str>> {
         self.sources.iter().map(|source| &source.name)
-    }
-
-    /// The files that sources, tokens and authorities are read from.
-    pub fn files(&self) -> impl Iterator<Item = &Path> {
-        let files = self.sources.iter().flat_map(|source| match &source.kind {
-            SourceKind::Prometheus(source, _) | SourceKind::Http(source) => {
-                [source.bearer_token_file.as_deref(), source.ca_file.as_deref()]
-            }
-            SourceKind::ConfigMap { .. } => [None, None],
-            SourceKind::File(path) => [Some(path.as_path()), None],
-        });
-        files.flatten()
     }
 
     /// The first source that is read from the API server.

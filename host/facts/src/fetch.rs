@@ -1,11 +1,6 @@
 //! Reads a source, once.
 
-use std::{
-    collections::BTreeMap,
-    path::Path,
-    pin::Pin,
-    sync::{Arc, OnceLock},
-};
+use std::{collections::BTreeMap, path::Path, pin::Pin, sync::Arc};
 
 use bytes::Bytes;
 use http::{HeaderValue, Request, StatusCode, header};
@@ -15,7 +10,7 @@ use hyper_util::{
     client::legacy::{Client, connect::HttpConnector},
     rt::TokioExecutor,
 };
-use plimsoll_core::excerpt;
+use plimsoll_core::{FactSource, excerpt};
 use plimsoll_system::{bounded_file::read_file, error_chain};
 use rustls::{
     ClientConfig, RootCertStore,
@@ -29,7 +24,7 @@ use tokio::{
 
 use crate::{
     config::{HttpSource, SourceConfig, SourceKind},
-    parse::{self, Content, ParsedFacts},
+    parse::{self, Content},
 };
 
 /// Maximum bytes of an answer: the samples of 30,000 nodes.
@@ -44,49 +39,30 @@ const MAX_ERROR_BYTES: usize = 500;
 const USER_AGENT: &str = concat!("plimsoll/", env!("CARGO_PKG_VERSION"));
 
 /// The entries of a ConfigMap, or why they cannot be read.
-pub type ConfigMapRead<'f> = Pin<Box<dyn Future<Output = Result<BTreeMap<String, String>, String>> + Send + 'f>>;
+pub type ConfigMapRead = Pin<Box<dyn Future<Output = Result<BTreeMap<String, String>, String>> + Send>>;
 
-/// Reads the entries of a ConfigMap from the API server.
-pub trait ConfigMaps: Send + Sync {
-    /// Reads one. The caller drops the future at its deadline.
-    fn read<'f>(&'f self, namespace: &'f str, name: &'f str) -> ConfigMapRead<'f>;
-}
+/// Reads the entries of a ConfigMap, by namespace and name, from the API server. The future is dropped at its deadline.
+pub type ReadConfigMap = Arc<dyn Fn(String, String) -> ConfigMapRead + Send + Sync>;
 
 /// Reads the facts of a source within its time limit.
 ///
 /// # Errors
-/// The text for operators, without the token, which the server may have repeated.
-pub(crate) async fn read(
-    source: &SourceConfig,
-    config_maps: Option<&Arc<dyn ConfigMaps>>,
-) -> Result<ParsedFacts, String> {
-    let mut token = None;
-    let content = timeout(source.timeout, content(&source.kind, config_maps, &mut token)).await;
+/// The text for operators.
+pub(crate) async fn read(source: &SourceConfig, read_config_map: Option<&ReadConfigMap>) -> Result<FactSource, String> {
+    let content = timeout(source.timeout, content(&source.kind, read_config_map)).await;
     let late = |_| Err(format!("no whole answer came within {}", humantime::format_duration(source.timeout)));
-    let content = content.unwrap_or_else(late);
     // Megabytes of JSON take too long for an async thread.
-    let parsed = content.and_then(|content| block_in_place(|| parse::parse(source, content)));
-    let hidden = |error: String| token.as_ref().map_or(error.clone(), |token| error.replace(token, "<token>"));
-    parsed.map_err(|error| excerpt(&hidden(error), MAX_ERROR_BYTES))
+    let facts = content.unwrap_or_else(late).and_then(|content| block_in_place(|| parse::parse(source, content)));
+    facts.map_err(|error| excerpt(&error, MAX_ERROR_BYTES))
 }
 
-/// The token that is sent is left in `sent`.
-async fn content(
-    kind: &SourceKind,
-    config_maps: Option<&Arc<dyn ConfigMaps>>,
-    sent: &mut Option<String>,
-) -> Result<Content, String> {
+async fn content(kind: &SourceKind, read_config_map: Option<&ReadConfigMap>) -> Result<Content, String> {
     match kind {
-        SourceKind::Prometheus(source, _) | SourceKind::Http(source) => {
-            // Read each time: a mounted token is renewed.
-            if let Some(path) = &source.bearer_token_file {
-                *sent = Some(token(path, file(path, MAX_TOKEN).await?)?);
-            }
-            get(source, sent.as_deref(), matches!(kind, SourceKind::Prometheus(..))).await
-        }
+        SourceKind::Prometheus(source, _) => get(source, true).await,
+        SourceKind::Http(source) => get(source, false).await,
         SourceKind::ConfigMap { namespace, name } => {
-            let config_maps = config_maps.ok_or("plimsoll has no API server")?;
-            let read = config_maps.read(namespace, name).await.map(Content::Entries);
+            let read = read_config_map.ok_or("plimsoll has no API server")?;
+            let read = read(namespace.clone(), name.clone()).await.map(Content::Entries);
             read.map_err(|error| format!("the ConfigMap cannot be read: {error}"))
         }
         SourceKind::File(path) => {
@@ -115,7 +91,7 @@ fn is_csv(path: &Path) -> bool {
 }
 
 /// A bounded GET. Redirects are not followed: elsewhere the gateway may reach more than its operator meant.
-async fn get(source: &HttpSource, token: Option<&str>, is_prometheus: bool) -> Result<Content, String> {
+async fn get(source: &HttpSource, is_prometheus: bool) -> Result<Content, String> {
     let mut connector = HttpConnector::new();
     connector.enforce_http(false);
     let https = HttpsConnectorBuilder::new().with_tls_config(tls(source).await?).https_or_http().enable_http1();
@@ -125,7 +101,9 @@ async fn get(source: &HttpSource, token: Option<&str>, is_prometheus: bool) -> R
     let mut request = Request::get(&source.url)
         .header(header::USER_AGENT, USER_AGENT)
         .header(header::ACCEPT, "application/json, text/csv;q=0.9, */*;q=0.1");
-    if let Some(token) = token {
+    // Read each time: a mounted token is renewed.
+    if let Some(path) = &source.bearer_token_file {
+        let token = token(path, file(path, MAX_TOKEN).await?)?;
         let mut value = HeaderValue::try_from(format!("Bearer {token}")).map_err(|error| error.to_string())?;
         value.set_sensitive(true);
         request = request.header(header::AUTHORIZATION, value);
@@ -161,19 +139,14 @@ async fn get(source: &HttpSource, token: Option<&str>, is_prometheus: bool) -> R
 
 /// The authorities that the server's certificate is checked by; none without TLS.
 async fn tls(source: &HttpSource) -> Result<ClientConfig, String> {
-    static SYSTEM: OnceLock<ClientConfig> = OnceLock::new();
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
     let builder = builder.with_safe_default_protocol_versions().map_err(|error| error.to_string())?;
     let roots = match &source.ca_file {
         None if source.is_https() => {
-            if let Some(system) = SYSTEM.get() {
-                return Ok(system.clone());
-            }
             let read = spawn_blocking(|| builder.with_native_roots()).await.map_err(|error| error.to_string())?;
             let wrong =
                 |error| format!("the certificates of the system's authorities cannot be used: {error}: name a caFile");
-            let system = read.map_err(wrong)?.with_no_client_auth();
-            return Ok(SYSTEM.get_or_init(|| system).clone());
+            return Ok(read.map_err(wrong)?.with_no_client_auth());
         }
         None => RootCertStore::empty(),
         Some(path) => authorities(path, &file(path, MAX_BODY as u64).await?)?,

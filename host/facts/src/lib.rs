@@ -14,6 +14,6 @@ mod fetch;
 mod parse;
 mod sources;
 
-pub use config::{ConfigError, FactsConfig};
-pub use fetch::{ConfigMapRead, ConfigMaps};
+pub use config::FactsConfig;
+pub use fetch::{ConfigMapRead, ReadConfigMap};
 pub use sources::{FactWatch, LOG_TARGET, SourceStatus};

@@ -29,14 +29,6 @@ pub(crate) enum Content {
     Entries(BTreeMap<String, String>),
 }
 
-/// The facts of one answer.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct ParsedFacts {
-    pub(crate) facts: FactSource,
-    /// Samples that make no fact: those that are not finite, and those without the label of their key.
-    pub(crate) left_out: u64,
-}
-
 /// The answer of Prometheus to an instant query.
 #[derive(Deserialize)]
 struct Answer {
@@ -67,7 +59,7 @@ struct Sample {
 struct Point(IgnoredAny, String);
 
 /// Reads an answer.
-pub(crate) fn parse(config: &SourceConfig, content: Content) -> Result<ParsedFacts, String> {
+pub(crate) fn parse(config: &SourceConfig, content: Content) -> Result<FactSource, String> {
     let round = config.round.as_ref();
     let facts = match (&config.kind, content) {
         (SourceKind::Prometheus(_, key), Content::Json(bytes) | Content::Csv(bytes)) => {
@@ -85,11 +77,10 @@ pub(crate) fn parse(config: &SourceConfig, content: Content) -> Result<ParsedFac
         // A line end behind a value comes from the way in which YAML was written.
         (_, Content::Entries(entries)) => rounded(entries.iter().map(|(key, value)| (key, value.trim())), None)?,
     };
-    let facts = match round {
-        None => facts,
-        Some(_) => rounded(facts.iter().map(|(key, value)| (key, value.text())), round)?,
-    };
-    Ok(ParsedFacts { facts, left_out: 0 })
+    match round {
+        None => Ok(facts),
+        Some(_) => rounded(facts.iter().map(|(key, value)| (key, value.text())), round),
+    }
 }
 
 /// The facts with these keys and values, rounded.
@@ -108,7 +99,8 @@ pub(crate) fn message_of(body: &[u8]) -> Option<String> {
     Some(excerpt(&answer.error?, MAX_MESSAGE_BYTES))
 }
 
-fn prometheus(body: &[u8], key: &SampleKey, round: Option<&Round>) -> Result<ParsedFacts, String> {
+/// The facts of the samples that are finite and have the label of their key.
+fn prometheus(body: &[u8], key: &SampleKey, round: Option<&Round>) -> Result<FactSource, String> {
     let wrong = |why: String| format!("the answer is not that of Prometheus' query API: {why}");
     let answer: Answer = serde_json::from_slice(body).map_err(|error| wrong(error.to_string()))?;
     if answer.status != "success" {
@@ -138,8 +130,7 @@ fn prometheus(body: &[u8], key: &SampleKey, round: Option<&Round>) -> Result<Par
         Some((key_of(sample, key)?, value))
     };
     let values: Vec<(String, String)> = samples.iter().filter_map(pair).collect();
-    let facts = rounded(values.iter().map(|(key, value)| (key, value.as_str())), round)?;
-    Ok(ParsedFacts { facts, left_out: (samples.len() - values.len()) as u64 })
+    rounded(values.iter().map(|(key, value)| (key, value.as_str())), round)
 }
 
 /// The key of a sample; none if it lacks the label.

@@ -13,12 +13,11 @@ use tokio::{
     task::{JoinSet, block_in_place},
     time::sleep_until,
 };
-use tracing::{debug, info, warn};
+use tracing::{info, warn};
 
 use crate::{
     config::{FactsConfig, SourceConfig},
-    fetch::{self, ConfigMaps},
-    parse::ParsedFacts,
+    fetch::{self, ReadConfigMap},
 };
 
 /// The target of log lines about sources and their file, which two crates write.
@@ -30,7 +29,7 @@ const FIRST_RETRY: Duration = Duration::from_secs(1);
 /// Keeps facts up to date until it is dropped.
 pub struct FactWatch {
     table: Arc<SourceTable>,
-    config_maps: Option<Arc<dyn ConfigMaps>>,
+    read_config_map: Option<ReadConfigMap>,
     // Dropping it ends the tasks.
     tasks: Mutex<JoinSet<()>>,
 }
@@ -51,9 +50,7 @@ struct Source {
     values: Option<Arc<FactSource>>,
     /// When the last good fetch began: its values are not newer than that.
     read_at: Option<Instant>,
-    left_out: u64,
-    good: u64,
-    failed: u64,
+    fetches: u64,
     /// Failures since the last good fetch.
     failures_in_a_row: u32,
     /// The error of the last fetch, if it failed.
@@ -81,12 +78,8 @@ pub struct SourceStatus {
     pub is_absent: bool,
     /// The number of its facts in force.
     pub values: usize,
-    /// Samples of its last good answer that made no fact.
-    pub left_out: u64,
-    /// Good fetches.
-    pub good: u64,
-    /// Failed fetches.
-    pub failed: u64,
+    /// Fetches, good and failed ones.
+    pub fetches: u64,
     /// The error of the last fetch, if it failed.
     pub error: Option<String>,
 }
@@ -98,12 +91,12 @@ impl FactWatch {
     /// runtime with several threads.
     pub fn start(
         config: &FactsConfig,
-        config_maps: Option<Arc<dyn ConfigMaps>>,
+        read_config_map: Option<ReadConfigMap>,
         publish: impl Fn(&Facts) + Send + Sync + 'static,
     ) -> Self {
         let table = SourceTable { sources: Mutex::default(), publish: Box::new(publish) };
         table.declare(config);
-        let watch = Self { table: Arc::new(table), config_maps, tasks: Mutex::default() };
+        let watch = Self { table: Arc::new(table), read_config_map, tasks: Mutex::default() };
         watch.spawn(config);
         watch
     }
@@ -133,18 +126,18 @@ impl FactWatch {
     fn spawn(&self, config: &FactsConfig) {
         let mut tasks = JoinSet::new();
         for source in &config.sources {
-            tasks.spawn(follow(Arc::clone(&self.table), self.config_maps.clone(), Arc::clone(source)));
+            tasks.spawn(follow(Arc::clone(&self.table), self.read_config_map.clone(), Arc::clone(source)));
         }
         *self.tasks.lock() = tasks;
     }
 }
 
 /// Fetches a source again and again.
-async fn follow(table: Arc<SourceTable>, config_maps: Option<Arc<dyn ConfigMaps>>, config: Arc<SourceConfig>) {
+async fn follow(table: Arc<SourceTable>, read_config_map: Option<ReadConfigMap>, config: Arc<SourceConfig>) {
     loop {
         let began = Instant::now();
         let fetch = async {
-            let outcome = fetch::read(&config, config_maps.as_ref()).await;
+            let outcome = fetch::read(&config, read_config_map.as_ref()).await;
             // A change of the facts of every node takes too long for an async thread.
             block_in_place(|| table.fetched(&config, began, outcome))
         };
@@ -173,26 +166,25 @@ impl SourceTable {
     }
 
     /// Applies the outcome of a fetch that started at `began`; returns the pause from then to the next fetch.
-    fn fetched(&self, config: &Arc<SourceConfig>, began: Instant, outcome: Result<ParsedFacts, String>) -> Duration {
+    fn fetched(&self, config: &Arc<SourceConfig>, began: Instant, outcome: Result<FactSource, String>) -> Duration {
         let mut sources = self.sources.lock();
         let Some(at) = position(&sources, config) else { return config.every };
-        let outcome = outcome.and_then(|parsed| check_total(&sources, at, parsed));
+        let outcome = outcome.and_then(|facts| check_total(&sources, at, facts));
         let source = &mut sources[at];
         let name = &*config.name;
+        source.fetches += 1;
         match outcome {
-            Ok(ParsedFacts { facts, left_out }) => {
-                let is_recovered = source.error.take().is_some() || source.has_expired();
+            Ok(facts) => {
+                let has_expired = source.values.is_none() && source.read_at.is_some();
+                let is_recovered = source.error.take().is_some() || has_expired;
                 let is_changed = source.values.as_deref() != Some(&facts);
                 let values = facts.len();
                 if is_changed {
                     source.values = Some(Arc::new(facts));
                 }
-                (source.read_at, source.left_out, source.failures_in_a_row) = (Some(began), left_out, 0);
-                source.good += 1;
+                (source.read_at, source.failures_in_a_row) = (Some(began), 0);
                 if is_recovered {
                     info!(target: LOG_TARGET, source = name, values, "the source of facts can be read again");
-                } else {
-                    debug!(target: LOG_TARGET, source = name, values, is_changed, "the source of facts was read");
                 }
                 if is_changed {
                     self.publish(&sources);
@@ -200,15 +192,12 @@ impl SourceTable {
                 config.every
             }
             Err(error) => {
-                source.failed += 1;
                 source.failures_in_a_row = source.failures_in_a_row.saturating_add(1);
-                let kept = if source.values.is_some() { "; its values stay until maxAge" } else { "" };
-                if source.error.replace(error.clone()).is_none() {
-                    let place = config.kind.place();
-                    warn!(target: LOG_TARGET, source = name, place, error, "the source of facts cannot be read{kept}");
-                } else {
-                    debug!(target: LOG_TARGET, source = name, error, "the source of facts still cannot be read");
+                if source.error.is_none() {
+                    let (place, kept) = (config.kind.place(), source.values.is_some());
+                    warn!(target: LOG_TARGET, source = name, place, error, kept, "the source of facts cannot be read");
                 }
+                source.error = Some(error);
                 let doublings = (source.failures_in_a_row - 1).min(16);
                 config.every.min(FIRST_RETRY.saturating_mul(1 << doublings))
             }
@@ -263,24 +252,24 @@ fn position(sources: &[Source], config: &Arc<SourceConfig>) -> Option<usize> {
     sources.iter().position(|source| Arc::ptr_eq(&source.config, config))
 }
 
-/// Returns the parsed facts if the total of all sources stays within its limits.
-fn check_total(sources: &[Source], at: usize, parsed: ParsedFacts) -> Result<ParsedFacts, String> {
+/// Returns the facts of a source if the total of all sources stays within its limits.
+fn check_total(sources: &[Source], at: usize, facts: FactSource) -> Result<FactSource, String> {
     let others = sources.iter().enumerate().filter(|(other, _)| *other != at);
-    let all = others.filter_map(|(_, source)| source.values.as_deref()).chain([&parsed.facts]);
-    let (facts, bytes) = all.fold((0, 0), |(facts, bytes), values| (facts + values.len(), bytes + values.bytes()));
-    if facts > MAX_TOTAL_FACTS || bytes > MAX_TOTAL_FACT_BYTES {
+    let all = others.filter_map(|(_, source)| source.values.as_deref()).chain([&facts]);
+    let (count, bytes) = all.fold((0, 0), |(count, bytes), values| (count + values.len(), bytes + values.bytes()));
+    if count > MAX_TOTAL_FACTS || bytes > MAX_TOTAL_FACT_BYTES {
         return Err(format!(
             "with these values all sources would have more than {MAX_TOTAL_FACTS} facts, or more than {} MiB: expected at most that much",
             MAX_TOTAL_FACT_BYTES >> 20
         ));
     }
-    Ok(parsed)
+    Ok(facts)
 }
 
 // === impl Source ===
 
 impl Source {
-    /// A source with the values and counts of the one that had its name before.
+    /// A source with the values of the one that had its name before.
     fn declared(config: &Arc<SourceConfig>, before: &mut Vec<Self>) -> Self {
         let config = Arc::clone(config);
         match before.iter().position(|source| source.config.name == config.name) {
@@ -290,18 +279,11 @@ impl Source {
                 declared_at: Instant::now(),
                 values: None,
                 read_at: None,
-                left_out: 0,
-                good: 0,
-                failed: 0,
+                fetches: 0,
                 failures_in_a_row: 0,
                 error: None,
             },
         }
-    }
-
-    /// Whether it had values that were too old.
-    fn has_expired(&self) -> bool {
-        self.values.is_none() && self.read_at.is_some()
     }
 
     fn status(&self, now: Instant) -> SourceStatus {
@@ -316,9 +298,7 @@ impl Source {
             declared_for: now.saturating_duration_since(self.declared_at),
             is_absent: self.values.is_none(),
             values: self.values.as_ref().map_or(0, |values| values.len()),
-            left_out: self.left_out,
-            good: self.good,
-            failed: self.failed,
+            fetches: self.fetches,
             error: self.error.clone(),
         }
     }

@@ -35,9 +35,7 @@ fn describe_source(status: &SourceStatus, policies: &[String]) -> Value {
         "maxAgeSeconds": status.max_age.as_secs_f64(),
         "ageSeconds": status.age.map(|age: Duration| age.as_secs_f64()),
         "values": status.values,
-        "leftOut": status.left_out,
-        "fetches": status.good + status.failed,
-        "failures": status.failed,
+        "fetches": status.fetches,
         "error": status.error,
         "policies": policies,
     })

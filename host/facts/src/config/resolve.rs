@@ -75,8 +75,8 @@ struct RawHttp {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct RawConfigMap {
-    namespace: Text,
-    name: Text,
+    namespace: String,
+    name: String,
     every: Option<Text>,
     timeout: Option<Text>,
 }
@@ -120,10 +120,7 @@ fn resolve_source(name: &str, raw: Spanned<RawSource>, directory: &Path) -> Resu
             (fields, SourceKind::Http(source), raw.every, raw.timeout)
         }
         (None, None, Some(RawConfigMap { namespace, name, every, timeout }), None) => {
-            let fields = of_kind("configMap");
-            let namespace = fields.object_name("namespace", namespace)?;
-            let name = fields.object_name("name", name)?;
-            (fields, SourceKind::ConfigMap { namespace, name }, every, timeout)
+            (of_kind("configMap"), SourceKind::ConfigMap { namespace, name }, every, timeout)
         }
         (None, None, None, Some(RawFileSource { path, every })) => {
             let fields = of_kind("file");
@@ -169,8 +166,8 @@ impl Fields<'_> {
         let url = url.parse().map_err(|_| self.wrong("url", &raw.url, "expected a shorter URL"))?;
         let key = match (raw.node, raw.key) {
             (None, None) => SampleKey::Single,
-            (Some(node), None) => SampleKey::Node(self.label("node", &node)?),
-            (None, Some(key)) => SampleKey::Label(self.label("key", &key)?),
+            (Some(node), None) => SampleKey::Node(node.value.into()),
+            (None, Some(key)) => SampleKey::Label(key.value.into()),
             (Some(_), Some(key)) => return Err(self.wrong("key", &key, "expected either `node` or `key`, not both")),
         };
         let source = self.http_source(url, raw.bearer_token_file.as_ref(), raw.ca_file.as_ref())?;
@@ -211,26 +208,7 @@ impl Fields<'_> {
             let text = "the token would be sent in the clear: expected a url with https, or on this machine";
             return Err(self.error("bearerTokenFile", token, text.to_owned()));
         }
-        if let Some(authorities) = authorities.filter(|_| !source.is_https()) {
-            let text = "a certificate is checked only with https: expected a url with https";
-            return Err(self.error("caFile", authorities, text.to_owned()));
-        }
         Ok(source)
-    }
-
-    /// It becomes a part of a path: '..' must not lead to another resource.
-    fn object_name(&self, key: &str, text: Text) -> Result<String, FieldError> {
-        let is_fit = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
-        let name = &text.value;
-        if name.is_empty() || name.len() > 253 || !name.bytes().all(is_fit) || name.starts_with('.') {
-            return Err(self.wrong(key, &text, "expected the name of a Kubernetes object"));
-        }
-        Ok(text.value)
-    }
-
-    fn label(&self, key: &str, text: &Text) -> Result<Box<str>, FieldError> {
-        let is_fit = !text.value.is_empty() && !text.value.contains(char::is_whitespace);
-        is_fit.then(|| text.value.as_str().into()).ok_or_else(|| self.wrong(key, text, "expected the name of a label"))
     }
 
     /// The reason says why the bounds are these, where another field decides.

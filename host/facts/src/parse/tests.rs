@@ -15,11 +15,14 @@ fn sample(instance: &str, value: &str) -> Value {
     json!({"metric": {"__name__": "load", "instance": instance}, "value": [1_700_000_000.123, value]})
 }
 
-fn read(body: &[u8], key: &SampleKey) -> Result<(Vec<(String, String)>, u64), String> {
-    let ParsedFacts { facts, left_out } = prometheus(body, key, None)?;
+fn read(body: &[u8], key: &SampleKey) -> Result<Vec<(String, String)>, String> {
+    prometheus(body, key, None).map(|facts| sorted(&facts))
+}
+
+fn sorted(facts: &FactSource) -> Vec<(String, String)> {
     let mut values: Vec<_> = facts.iter().map(|(key, value)| (key.to_owned(), value.text().to_owned())).collect();
     values.sort();
-    Ok((values, left_out))
+    values
 }
 
 fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -45,35 +48,35 @@ fn samples_are_keyed_by_the_node_without_its_port() {
         assert_eq!(without_port(instance), expected, "{instance}");
     }
     let body = vector_of(&[sample("10.0.0.1:9100", "0.25"), sample("10.0.0.2:9100", "1e-3")]);
-    assert_eq!(read(&body, &node()), Ok((pairs(&[("10.0.0.1", "0.25"), ("10.0.0.2", "0.001")]), 0)));
+    assert_eq!(read(&body, &node()), Ok(pairs(&[("10.0.0.1", "0.25"), ("10.0.0.2", "0.001")])));
     let large = vector_of(&[sample("a", "1e308"), sample("b", "1e-300"), sample("c", "8589934592")]);
     let expected = pairs(&[("a", "1e308"), ("b", "1e-300"), ("c", "8589934592")]);
-    assert_eq!(read(&large, &node()), Ok((expected, 0)));
-    let by_label = read(&body, &SampleKey::Label("instance".into())).unwrap().0;
+    assert_eq!(read(&large, &node()), Ok(expected));
+    let by_label = read(&body, &SampleKey::Label("instance".into())).unwrap();
     assert_eq!(by_label[0].0, "10.0.0.1:9100");
 }
 
 #[test]
-fn a_sample_that_is_not_finite_or_has_no_label_is_left_out_and_counted() {
+fn a_sample_that_is_not_finite_or_has_no_label_is_left_out() {
     let histogram = json!({"metric": {"instance": "d"}, "histogram": [1, {"count": "1"}]});
     let nameless = json!({"metric": {}, "value": [1, "1"]});
     let samples = [sample("a", "1"), sample("b", "NaN"), sample("c", "+Inf"), histogram, nameless];
-    assert_eq!(read(&vector_of(&samples), &node()), Ok((pairs(&[("a", "1")]), 4)));
+    assert_eq!(read(&vector_of(&samples), &node()), Ok(pairs(&[("a", "1")])));
     let error = read(&vector_of(&samples), &SampleKey::Node("node".into())).unwrap_err();
     assert_eq!(
         error,
         "no sample of the result has the label 'node', which names nodes or keys: expected it on each sample"
     );
-    assert_eq!(read(&vector_of(&[]), &node()), Ok((vec![], 0)), "no sample is an answer");
+    assert_eq!(read(&vector_of(&[]), &node()), Ok(vec![]), "no sample is an answer");
 }
 
 #[test]
 fn one_value_has_the_key_value() {
     let scalar = json!({"status": "success", "data": {"resultType": "scalar", "result": [1, "42"]}}).to_string();
-    assert_eq!(read(scalar.as_bytes(), &SampleKey::Single), Ok((pairs(&[("value", "42")]), 0)));
+    assert_eq!(read(scalar.as_bytes(), &SampleKey::Single), Ok(pairs(&[("value", "42")])));
     let error = read(scalar.as_bytes(), &node()).unwrap_err();
     assert!(error.starts_with("no sample of the result has the label 'instance'"), "{error}");
-    assert_eq!(read(&vector_of(&[sample("a", "2")]), &SampleKey::Single), Ok((pairs(&[("value", "2")]), 0)));
+    assert_eq!(read(&vector_of(&[sample("a", "2")]), &SampleKey::Single), Ok(pairs(&[("value", "2")])));
     let error = read(&vector_of(&[sample("a", "2"), sample("b", "2")]), &SampleKey::Single).unwrap_err();
     assert!(error.starts_with("the result has 2 samples: expected one, or `node` or `key`"), "{error}");
 }
@@ -81,7 +84,7 @@ fn one_value_has_the_key_value() {
 #[test]
 fn two_values_for_one_node_are_refused_unless_they_are_equal() {
     let body = |second: &str| vector_of(&[sample("a:1", "0.11"), sample("a:2", second)]);
-    assert_eq!(read(&body("0.110"), &node()), Ok((pairs(&[("a", "0.11")]), 0)));
+    assert_eq!(read(&body("0.110"), &node()), Ok(pairs(&[("a", "0.11")])));
     let error = read(&body("0.12"), &node()).unwrap_err();
     assert_eq!(error, "the key 'a' has two values, 0.11 and 0.12: expected one for each key");
     let round = Round::to(0.1);
@@ -129,11 +132,7 @@ fn config(round: Option<f64>) -> SourceConfig {
 }
 
 fn values(round: Option<f64>, content: Content) -> Result<Vec<(String, String)>, String> {
-    let parsed = parse(&config(round), content)?;
-    let mut values: Vec<_> =
-        parsed.facts.iter().map(|(key, value)| (key.to_owned(), value.text().to_owned())).collect();
-    values.sort();
-    Ok(values)
+    parse(&config(round), content).map(|facts| sorted(&facts))
 }
 
 #[test]

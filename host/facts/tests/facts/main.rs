@@ -89,10 +89,7 @@ impl World {
 
     /// Waits until a source was read this many times more, well or not.
     fn wait_for_fetches(&self, source: &str, more: u64) {
-        let fetches = || {
-            let status = self.status(source);
-            status.good + status.failed
-        };
+        let fetches = || self.status(source).fetches;
         let wanted = fetches() + more;
         wait_until("more fetches", || (fetches() >= wanted).then_some(())).unwrap();
     }

@@ -29,17 +29,6 @@ fn a_renewed_token_is_sent_with_the_next_request() {
 }
 
 #[test]
-fn a_token_that_a_server_repeats_is_in_no_error() {
-    let server = FakeServer::start().unwrap();
-    let repeat = json!({"status": "error", "error": "no tenant for q8Zr4TnW1xKd"}).to_string().into_bytes();
-    server.set("/api/v1/query", FakeAnswer::Whole(403, vec![], repeat));
-    let source = format!("{{url: '{}', query: q, bearerTokenFile: token}}", server.url(""));
-    let world = World::start_with(&format!("a: {{prometheus: {source}}}\n"), &[("token", "q8Zr4TnW1xKd")]);
-    let error = world.wait_for_error("a", "no tenant for").error.unwrap();
-    assert!(!error.contains("q8Zr4TnW1xKd"), "{error}");
-}
-
-#[test]
 fn no_status_has_the_query_of_a_url() {
     let server = FakeServer::start().unwrap();
     server.set("/", FakeAnswer::status(403));
