@@ -13,7 +13,8 @@ use std::{
 use bytes::Bytes;
 use plimsoll_cluster::{ClusterWatch, Leadership};
 use plimsoll_core::{
-    DecideError, FAULTS_TO_OPEN, Failure, Gateway, Member, Mode, OPEN_TIME, Pod, Roster, Verb, quotable,
+    Condition, DecideError, DecisionRow, DecisionTable, FAULTS_TO_OPEN, Failure, Gateway, Member, Mode, OPEN_TIME, Pod,
+    Roster, Verb, quotable,
 };
 use plimsoll_http::Admin;
 use plimsoll_wasm::WasmLoader;
@@ -28,11 +29,14 @@ use crate::{
     metrics::{Metrics, Page},
     readiness::Readiness,
     reload::{BLIND, empty_root, reads_placed_pods},
-    render::{decision_table, explanation},
+    render::{answer, explanation},
 };
 
 /// The end of a refusal by `/api/explain`.
 const POD_EXPECTED: &str = "expected the pod's JSON, as `kubectl get pod NAME -o json` writes it";
+
+/// A reminder that the rows of a decision table are not a rule.
+const SEEN: &str = "combinations that were seen, not a rule: other values may lead to other answers";
 
 /// The state behind the admin listener.
 pub(crate) struct AdminState {
@@ -149,7 +153,7 @@ impl Admin for AdminState {
 
     fn table(&self, policy: &str) -> Option<Value> {
         let tables = self.gateway.decision_tables(policy).ok()?;
-        Some(decision_table::as_json(policy, &tables))
+        Some(tables_json(policy, &tables))
     }
 
     fn explain(&self, group: &str, node: &str, pod: Bytes) -> Result<Value, String> {
@@ -187,6 +191,21 @@ impl Admin for AdminState {
         let is_declared = |name: &str| self.facts.as_ref().is_some_and(|facts| facts.has(name));
         facts::values(sources, is_declared, &self.gateway.facts())
     }
+}
+
+/// The decision tables of a policy: which values that were read led to which answer, by verb.
+fn tables_json(policy: &str, tables: &[(Verb, DecisionTable)]) -> Value {
+    let condition = |Condition { read, values, more }: &Condition| json!({"read": read, "values": values.iter().map(answer::value_json).collect::<Vec<_>>(), "more": more});
+    let row = |DecisionRow { conditions, answer }: &DecisionRow| json!({"if": conditions.iter().map(condition).collect::<Vec<_>>(), "then": answer::json(answer)});
+    let table = |(verb, table): &(Verb, DecisionTable)| {
+        json!({
+            "verb": verb.as_str(),
+            "rows": table.rows.iter().map(row).collect::<Vec<_>>(),
+            "truncated": table.truncated,
+            "uncacheable": table.uncacheable,
+        })
+    };
+    json!({"policy": policy, "note": SEEN, "tables": tables.iter().map(table).collect::<Vec<_>>()})
 }
 
 /// The posted pod. An object of another kind, such as the arguments of an extender, would be explained as an empty pod.

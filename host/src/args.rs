@@ -2,33 +2,25 @@
 
 mod ask;
 mod cluster;
-mod conformance;
 mod engine;
-mod format;
 mod new;
 mod scheduler_config;
-mod scores;
 mod serve;
 mod test;
 #[cfg(test)]
 mod tests;
 mod values;
 
-use clap::{
-    Arg, ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand,
-    builder::{BoolishValueParser, OsStr, Resettable},
-};
+use clap::{Parser, Subcommand};
 
 pub(crate) use ask::{AskArgs, CheckArgs, ExplainArgs, RunArgs};
 pub(crate) use cluster::ClusterArgs;
-pub(crate) use conformance::ConformanceArgs;
 pub(crate) use engine::{CompileModuleArgs, EngineArgs};
-pub(crate) use format::{LogFormat, OutputFormat, ReportFormat};
 pub(crate) use new::{Language, NewArgs};
 pub(crate) use scheduler_config::SchedulerConfigArgs;
-pub(crate) use scores::{FineScores, PluginWeight};
-pub(crate) use serve::{BindClientArgs, LeaseArgs, LimitArgs, REQUEST_TIMEOUT, ServeArgs};
-pub(crate) use test::{RecordArgs, TestArgs};
+pub(crate) use serve::{BindingArgs, DirectoryArgs, REQUEST_TIMEOUT, ServeArgs, ViewArgs};
+pub(crate) use test::{ConformanceArgs, RecordArgs, TestArgs};
+pub(crate) use values::{FineScores, LogFormat, OutputFormat};
 
 /// One scheduler extender that fronts many WebAssembly policies.
 #[derive(Debug, Parser)]
@@ -36,26 +28,6 @@ pub(crate) use test::{RecordArgs, TestArgs};
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
-}
-
-/// Reads the command line and the environment, or ends the process with an error message.
-pub(crate) fn parse() -> Args {
-    let matches = with_plain_variables(Args::command()).get_matches();
-    Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
-}
-
-/// Makes variables easy to set in templates.
-///
-/// An empty variable counts as not set, and the variable of a flag without a value accepts 1 and yes.
-fn with_plain_variables(command: clap::Command) -> clap::Command {
-    let plain = |arg: Arg| {
-        let Some(name) = arg.get_env() else { return arg };
-        if std::env::var_os(name).is_some_and(|value| value.is_empty()) {
-            return arg.env(Resettable::<OsStr>::Reset);
-        }
-        if matches!(arg.get_action(), ArgAction::SetTrue) { arg.value_parser(BoolishValueParser::new()) } else { arg }
-    };
-    command.mut_args(plain).mut_subcommands(with_plain_variables)
 }
 
 #[derive(Debug, Subcommand)]

@@ -8,10 +8,10 @@ use plimsoll_http::WireConfig;
 use serde_json::{Value, json};
 use tracing::{debug, info, warn};
 
-use crate::args::LeaseArgs;
+use crate::args::BindingArgs;
 
 /// The identity of this gateway among its replicas; defaults follow from the environment.
-pub(crate) fn lease_config(args: LeaseArgs, api: &ApiServer, listen: SocketAddr, is_tls: bool) -> LeaseConfig {
+pub(crate) fn lease_config(args: BindingArgs, api: &ApiServer, listen: SocketAddr, is_tls: bool) -> LeaseConfig {
     LeaseConfig {
         namespace: args.lease_namespace.unwrap_or_else(|| api.namespace().to_owned()),
         name: args.lease_name,

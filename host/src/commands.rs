@@ -1,25 +1,27 @@
 //! One file for each command; results go to standard output, errors to standard error.
 
 mod check;
-mod completions;
 mod conformance;
 mod explain;
 mod new;
 mod offline;
 mod run;
 mod scheduler_config;
-pub(crate) mod serve;
+mod serve;
 mod source_folder;
 mod test;
-mod undeclared_sources;
 mod version;
 
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use clap::CommandFactory;
 use plimsoll_wasm::ProcessLimits;
 
-use crate::args::{Args, Command, CompileModuleArgs};
+use crate::{
+    args::{Args, Command, CompileModuleArgs},
+    output,
+};
 
 /// Runs the command.
 ///
@@ -35,9 +37,17 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
         Command::Explain(args) => explain::explain(&args),
         Command::SchedulerConfig(args) => scheduler_config::scheduler_config(&args),
         Command::Version(args) => version::version(&args),
-        Command::Completions { shell } => completions::completions(shell),
+        Command::Completions { shell } => completions(shell),
         Command::CompileModule(args) => compile_module(&args),
     }
+}
+
+/// Prints a script for the user's shell.
+fn completions(shell: clap_complete::Shell) -> Result<ExitCode> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Args::command(), "plimsoll", &mut script);
+    output::print(&String::from_utf8_lossy(&script))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The process that [`plimsoll_wasm::ChildConfig::this_program`] starts.

@@ -2,30 +2,18 @@
 
 mod limit;
 
-use std::{
-    fmt::Debug,
-    io::{self, IsTerminal},
-};
+use std::io;
 
 use anyhow::{Context, Result};
-use tracing::field::Field;
 use tracing_subscriber::{
     EnvFilter, Layer,
-    field::MakeExt,
     filter::{LevelFilter, Targets},
-    fmt::{
-        FormatFields,
-        format::{self, Writer},
-    },
     layer::SubscriberExt,
     util::SubscriberInitExt,
 };
 
 use self::limit::{GUEST, LEFT_OUT, Limiter};
-use crate::{
-    args::LogFormat,
-    text::{LogWriter, one_line},
-};
+use crate::{args::LogFormat, text::LogWriter};
 
 /// The target of the spans of cases.
 pub(crate) const CASE: &str = "plimsoll::case";
@@ -43,11 +31,10 @@ pub(crate) fn start(format: LogFormat, filter: &str) -> Result<()> {
     let wrong = || format!("--log '{filter}' is not a level or a filter");
     refuse_misspelt_level(filter).map_err(anyhow::Error::msg).with_context(wrong)?;
     let filter = EnvFilter::try_new(with_quiet_libraries(filter)).with_context(wrong)?;
-    let has_colours = format == LogFormat::Pretty && has_colours();
-    let lines = tracing_subscriber::fmt::layer().with_writer(move || LogWriter { to: io::stderr(), has_colours });
+    let lines = tracing_subscriber::fmt::layer().with_writer(|| LogWriter(io::stderr())).with_ansi(false);
     let lines = match format {
         LogFormat::Json => lines.json().flatten_event(true).boxed(),
-        LogFormat::Pretty => lines.with_ansi(has_colours).fmt_fields(escaped_fields()).boxed(),
+        LogFormat::Pretty => lines.boxed(),
     };
     tracing_subscriber::registry().with(filter).with(lines).with(Limiter::default()).init();
     Ok(())
@@ -56,28 +43,11 @@ pub(crate) fn start(format: LogFormat, filter: &str) -> Result<()> {
 /// Sends the lines that policies log to standard error, for a command by which a person asks about a policy.
 pub(crate) fn start_for_command() {
     let lines = tracing_subscriber::fmt::layer().without_time().with_target(false).with_ansi(false);
-    let lines = lines.with_writer(|| LogWriter { to: io::stderr(), has_colours: false });
+    let lines = lines.with_writer(|| LogWriter(io::stderr()));
     let filter = Targets::new().with_target(GUEST, LevelFilter::TRACE).with_target(CASE, LevelFilter::TRACE);
     let filter = filter.with_target(LEFT_OUT, LevelFilter::TRACE);
     // It fails only where lines have gone to a log before.
     let _ = tracing_subscriber::registry().with(lines).with(Limiter::default()).with(filter).try_init();
-}
-
-/// Colours are for terminals, and not for those who want none (<https://no-color.org>).
-fn has_colours() -> bool {
-    io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-}
-
-/// Fields with nothing in their values that could colour or forge a line.
-fn escaped_fields() -> impl for<'w> FormatFields<'w> + Send + Sync + 'static {
-    let write = |writer: &mut Writer<'_>, field: &Field, value: &dyn Debug| {
-        let value = format!("{value:?}");
-        match field.name() {
-            "message" => write!(writer, "{}", one_line(&value)),
-            name => write!(writer, "{name}={}", one_line(&value)),
-        }
-    };
-    format::debug_fn(write).delimited(" ")
 }
 
 /// Refuses a word that is no level: the filter would take it for the name of a target, and let nothing else pass.
@@ -134,19 +104,14 @@ mod tests {
                 Ok(())
             }
         }
-        for has_colours in [false, true] {
-            let lines = tracing_subscriber::fmt::layer().with_writer(move || LogWriter { to: Shared, has_colours });
-            tracing::subscriber::with_default(
-                tracing_subscriber::registry().with(lines.with_ansi(has_colours).fmt_fields(escaped_fields())),
-                || {
-                    let name = "a\u{1b}[2Jb\n";
-                    tracing::warn!(pod = %name, node = name, many = ?[name], "about {name}");
-                },
-            );
-            let written = String::from_utf8(std::mem::take(&mut *WRITTEN.lock().unwrap())).unwrap();
-            assert_eq!(written.lines().count(), 1, "{written:?}");
-            assert!(!written.contains("\u{1b}[2J"), "{written:?}");
-        }
+        let lines = tracing_subscriber::fmt::layer().with_writer(|| LogWriter(Shared)).with_ansi(false);
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(lines), || {
+            let name = "a\u{1b}[2Jb\n";
+            tracing::warn!(pod = %name, node = name, many = ?[name], "about {name}");
+        });
+        let written = String::from_utf8(std::mem::take(&mut *WRITTEN.lock().unwrap())).unwrap();
+        assert_eq!(written.lines().count(), 1, "{written:?}");
+        assert!(!written.contains('\u{1b}'), "{written:?}");
     }
 
     #[test]

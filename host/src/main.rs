@@ -23,8 +23,10 @@ mod text;
 
 use std::process::ExitCode;
 
+use clap::Parser;
+
 fn main() -> ExitCode {
-    commands::run(args::parse()).unwrap_or_else(|error| {
+    commands::run(args::Args::parse()).unwrap_or_else(|error| {
         output::complain(&error);
         ExitCode::from(2)
     })

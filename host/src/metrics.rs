@@ -3,19 +3,21 @@
 mod observers;
 mod page;
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use arc_swap::ArcSwapOption;
 use plimsoll_core::{Cluster, PolicyState, Roster};
-use plimsoll_directory::{ChangeKind, PolicyChange};
 use prometheus_client::{
     encoding::text::{encode_eof, encode_registry},
     metrics::{counter::Counter, family::Family, gauge::Gauge, info::Info},
     registry::Registry,
 };
 
-use self::observers::{NamedLabels, OneLabel, PolicyMetrics, TlsMetrics, WireMetrics, registered};
+use self::observers::{PolicyMetrics, TlsMetrics, WireMetrics, registered};
 pub(crate) use self::page::Page;
+
+/// The labels of a series.
+type Labels<const N: usize> = [(&'static str, Cow<'static, str>); N];
 
 /// The metrics that are counted as things happen; a [`Page`] has those that are read at a scrape.
 pub(crate) struct Metrics {
@@ -26,9 +28,8 @@ pub(crate) struct Metrics {
     pub(crate) policies: Arc<PolicyMetrics>,
     /// Observes TLS handshakes and certificates.
     pub(crate) tls: Arc<TlsMetrics>,
-    reloads: Family<NamedLabels, Counter>,
-    states: Family<OneLabel, Gauge>,
-    directory_problems: Family<OneLabel, Gauge>,
+    states: Family<Labels<1>, Gauge>,
+    directory_problems: Family<Labels<1>, Gauge>,
     cluster_nodes: Gauge,
     cluster_pods: Gauge,
     cluster_published: Counter,
@@ -47,7 +48,6 @@ impl Metrics {
             wire: Arc::new(WireMetrics::new(&mut registry)),
             policies: Arc::new(PolicyMetrics::new(&mut registry)),
             tls: Arc::new(TlsMetrics::new(&mut registry)),
-            reloads: registered(&mut registry, "policy_reloads", "Changes of policy files by result"),
             states: registered(&mut registry, "policies", "Policies by state"),
             directory_problems: registered(
                 &mut registry,
@@ -74,22 +74,16 @@ impl Metrics {
         text
     }
 
-    /// Counts the changes of a reload.
-    pub(crate) fn reloaded(&self, roster: &Roster, changes: &[PolicyChange]) {
-        for change in changes {
-            if let Some(result) = reload_result(change) {
-                let labels = [("policy", change.id.clone()), ("result", result.to_owned())];
-                self.reloads.get_or_create(&labels).inc();
-            }
-        }
+    /// Shows the states of the policies of a roster that comes into force.
+    pub(crate) fn reloaded(&self, roster: &Roster) {
         let states = roster.states();
         for state in PolicyState::ALL {
             let count = states.values().filter(|policy_state| **policy_state == state).count();
-            self.states.get_or_create(&[("state", state.as_str())]).set(count as i64);
+            self.states.get_or_create(&[("state", state.as_str().into())]).set(count as i64);
         }
         for (of, is_whole) in [("directory", true), ("name", false)] {
             let count = roster.directory_failures().filter(|failure| failure.is_of_directory() == is_whole).count();
-            self.directory_problems.get_or_create(&[("of", of)]).set(count as i64);
+            self.directory_problems.get_or_create(&[("of", of.into())]).set(count as i64);
         }
         self.policies.reloaded(roster);
     }
@@ -99,19 +93,5 @@ impl Metrics {
         self.cluster_nodes.set(cluster.slots().len() as i64);
         self.cluster_pods.set(cluster.pod_count() as i64);
         self.cluster_published.inc();
-    }
-}
-
-/// The value of `result` for a change; `None` for a file that is no policy.
-fn reload_result(change: &PolicyChange) -> Option<&'static str> {
-    match change.kind {
-        ChangeKind::Loaded { .. } => Some("loaded"),
-        ChangeKind::Unchanged | ChangeKind::Cleared { .. } => Some("unchanged"),
-        ChangeKind::Refused { .. } | ChangeKind::Problem { .. } => Some("refused"),
-        ChangeKind::Removed { .. } => Some("removed"),
-        ChangeKind::Library => Some("library"),
-        ChangeKind::RolledBack { .. } => Some("rolled-back"),
-        ChangeKind::SwitchedOff => Some("off"),
-        ChangeKind::Ignored { .. } => None,
     }
 }

@@ -1,6 +1,7 @@
 //! The output of commands: results to standard output, errors and remarks to standard error.
 
 use anyhow::Result;
+use serde::Serialize;
 
 use crate::text;
 
@@ -26,4 +27,9 @@ pub(crate) fn print(text: &str) -> Result<()> {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
         result => Ok(result?),
     }
+}
+
+/// Prints a report for programs.
+pub(crate) fn print_json(report: &impl Serialize) -> Result<()> {
+    print(&format!("{}\n", serde_json::to_string_pretty(report)?))
 }

@@ -44,17 +44,13 @@ impl Reload {
         gateway: &Arc<Gateway>,
         metrics: &Arc<Metrics>,
         readiness: &Arc<Readiness>,
+        facts: Option<Arc<FactsFileFollower>>,
         sees_pods: bool,
         binds: bool,
     ) -> Self {
         let (gateway, metrics, readiness) = (Arc::clone(gateway), Arc::clone(metrics), Arc::clone(readiness));
         let (all_tried, is_root_empty) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { gateway, metrics, readiness, all_tried, is_root_empty, sees_pods, binds, facts: None }
-    }
-
-    /// With these sources of facts.
-    pub(crate) fn with_facts(self, facts: Option<Arc<FactsFileFollower>>) -> Self {
-        Self { facts, ..self }
+        Self { gateway, metrics, readiness, all_tried, is_root_empty, sees_pods, binds, facts }
     }
 
     /// Puts a roster in force.
@@ -66,7 +62,7 @@ impl Reload {
             warn_of_blind(&update);
         }
         warn_of_undeclared_sources(&update, self.facts.as_deref());
-        self.metrics.reloaded(&update.roster, &update.changes);
+        self.metrics.reloaded(&update.roster);
         let roster = Arc::clone(&update.roster);
         self.gateway.set_roster(update.roster);
         self.readiness.observe(&roster);

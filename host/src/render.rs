@@ -1,7 +1,5 @@
-//! Renders answers, explanations and decision tables: as JSON for programs, on the command line and the admin listener
-//! alike, and as text for people.
+//! Renders answers and explanations: as JSON for programs, on the command line and the admin listener alike, and as text
+//! for people.
 
 pub(crate) mod answer;
-pub(crate) mod decision_table;
 pub(crate) mod explanation;
-pub(crate) mod junit;

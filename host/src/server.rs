@@ -12,16 +12,17 @@ use anyhow::{Context, Result, anyhow};
 use plimsoll_cluster::Leadership;
 use plimsoll_core::{Gateway, SystemClock};
 use plimsoll_directory::{Directory, DirectoryConfig, DirectoryWatch};
-use plimsoll_http::{Peers, Tls, TlsFiles, WireConfig, serve_admin, serve_probes, serve_wire};
+use plimsoll_http::{BindAccess, Peers, Tls, TlsFiles, WireConfig, serve_admin, serve_probes, serve_wire};
 use plimsoll_wasm::WasmLoader;
 use tokio::{net::TcpListener, runtime::Handle, sync::watch, task::JoinHandle};
 use tracing::{info, warn};
 
 use crate::{
     admin::AdminState,
-    args::LeaseArgs,
+    args::{DirectoryArgs, EngineArgs, ServeArgs},
     binding,
-    cluster::{ClusterSource, WatchGuard},
+    cluster::{self, WatchGuard},
+    engine,
     facts::FactsFileFollower,
     metrics::Metrics,
     readiness::Readiness,
@@ -33,28 +34,6 @@ const TLS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The end of the error about a port that is in use.
 const OTHER_PORT: &str = "; port 0 picks a free port";
-
-/// The configuration of a server.
-pub(crate) struct ServerConfig {
-    pub(crate) directory: DirectoryConfig,
-    pub(crate) loader: WasmLoader,
-    pub(crate) cluster: ClusterSource,
-    /// The greatest age of the watch's last sign of life.
-    pub(crate) max_staleness: Duration,
-    /// The file of `--facts`.
-    pub(crate) facts: Option<PathBuf>,
-    pub(crate) listen: SocketAddr,
-    pub(crate) admin: SocketAddr,
-    pub(crate) probes: Option<SocketAddr>,
-    pub(crate) tls: Option<TlsFiles>,
-    /// `None`: it never binds.
-    pub(crate) lease: Option<LeaseArgs>,
-    /// The time that a filter waits for bind calls.
-    pub(crate) bind_call_wait: Duration,
-    pub(crate) request_timeout: Duration,
-    pub(crate) decision_cache: usize,
-    pub(crate) wire: WireConfig,
-}
 
 /// A running server; it stops on request, or when it is dropped.
 pub(crate) struct Server {
@@ -83,17 +62,33 @@ impl Server {
     ///
     /// # Errors
     /// If the directory or the cluster's source cannot be read, or an address cannot be bound.
-    pub(crate) async fn start(config: ServerConfig, on: &Handle) -> Result<Self> {
+    pub(crate) async fn start(args: ServeArgs, on: &Handle) -> Result<Self> {
+        let ServeArgs { directory, view, listeners, binding, limits, engine, log: _ } = args;
+        let (max_staleness, request_timeout) = (view.max_staleness, limits.request_timeout);
         let metrics = Arc::new(Metrics::new());
-        let tls = config.tls.map(|files| Tls::load(files, metrics.tls.clone())).transpose()?.map(Arc::new);
-        let gateway = Gateway::new(Arc::new(SystemClock), metrics.policies.clone(), config.request_timeout)
-            .with_cache_limit(config.decision_cache)
-            .with_node_memory(config.wire.memory / 2)
-            .with_bind_call_wait(config.bind_call_wait);
+        // clap requires both or neither.
+        let files = listeners.tls_cert.zip(listeners.tls_key);
+        let files = files.map(|(cert, key)| TlsFiles { cert, key, client_ca: listeners.tls_client_ca });
+        let tls = files.map(|files| Tls::load(files, metrics.tls.clone())).transpose()?.map(Arc::new);
+        let gateway = Gateway::new(Arc::new(SystemClock), metrics.policies.clone(), request_timeout)
+            .with_cache_limit(limits.decision_cache_size)
+            .with_node_memory(limits.wire_memory / 2)
+            .with_bind_call_wait(binding.bind_call_wait);
         let gateway = Arc::new(gateway);
-        let wire = on.spawn(bind("--listen", config.listen)).await??;
-        let admin = bind("--admin", config.admin).await?;
-        let probes = match config.probes {
+        let wire_config = WireConfig {
+            body_limit: limits.body_limit,
+            memory: limits.wire_memory,
+            drain: limits.drain_timeout,
+            tls: tls.clone(),
+            bind: BindAccess {
+                clients: binding.bind_clients.iter().filter(|name| !name.is_empty()).cloned().collect(),
+                without_authentication: binding.bind_without_authentication,
+            },
+            ..WireConfig::default()
+        };
+        let wire = on.spawn(bind("--listen", listeners.listen)).await??;
+        let admin = bind("--admin", listeners.admin).await?;
+        let probes = match listeners.probes {
             Some(address) => Some(bind("--probes", address).await?),
             None => None,
         };
@@ -102,31 +97,31 @@ impl Server {
         if !admin_address.ip().to_canonical().is_loopback() {
             warn!(admin = %admin_address, "the admin listener is open to the network: whoever reaches it may ask policies, and sees labels and annotations that they read, and all facts; --probes is made for strangers");
         }
-        let cluster = config.cluster.follow(&gateway, &metrics, config.max_staleness)?;
-        let loader = config.loader.clone();
-        let readiness = Arc::new(Readiness::new(config.directory.allow_degraded));
-        let facts = start_facts(config.facts, &cluster, &gateway)?;
+        let facts_file = view.facts.clone();
+        let cluster = cluster::follow(view, &gateway, &metrics)?;
+        let loader = engine::loader(&engine)?;
+        let readiness = Arc::new(Readiness::new(directory.allow_degraded));
+        let facts = start_facts(facts_file, &cluster, &gateway)?;
         let sees_pods = !matches!(cluster, WatchGuard::Requests);
-        let binds = config.lease.is_some() && cluster.api().is_some();
-        let reload = Reload::new(&gateway, &metrics, &readiness, sees_pods, binds).with_facts(facts.clone());
-        let watching = watch_directory(config.directory, config.loader, reload).await?;
+        let binds = !binding.no_bind && cluster.api().is_some();
+        let reload = Reload::new(&gateway, &metrics, &readiness, facts.clone(), sees_pods, binds);
+        let watching = watch_directory(directory, &engine, loader.clone(), reload).await?;
 
         // From here on nothing fails: a process that cannot start must not hold the Lease.
-        let leadership = config.lease.zip(cluster.api()).map(|(lease, (api, watch))| {
-            let lease = binding::lease_config(lease, api, address, tls.is_some());
-            binding::start(&gateway, api, watch, lease, config.request_timeout)
+        let leadership = cluster.api().filter(|_| binds).map(|(api, watch)| {
+            let lease = binding::lease_config(binding, api, address, tls.is_some());
+            binding::start(&gateway, api, watch, lease, request_timeout)
         });
-        let wire_config = WireConfig { tls: tls.clone(), ..config.wire };
         let binds_for_nobody = leadership.is_some() && !binding::may_be_asked(address, &wire_config);
         let state = AdminState {
             gateway: gateway.clone(),
             metrics: metrics.clone(),
             loader,
-            watch: cluster.watch().cloned(),
+            watch: cluster.api().map(|(_, watch)| Arc::clone(watch)),
             leadership: leadership.clone(),
             facts: facts.clone(),
             binds_for_nobody,
-            max_staleness: config.max_staleness,
+            max_staleness,
             sees_pods,
             readiness,
             draining: AtomicBool::new(false),
@@ -221,7 +216,21 @@ async fn until(stopped: impl Future<Output = ()>, following: impl Future<Output 
 }
 
 /// Lists the directory, brings its policies into force, and follows its changes.
-async fn watch_directory(config: DirectoryConfig, loader: WasmLoader, reload: Reload) -> Result<DirectoryWatch> {
+async fn watch_directory(
+    args: DirectoryArgs,
+    engine: &EngineArgs,
+    loader: WasmLoader,
+    reload: Reload,
+) -> Result<DirectoryWatch> {
+    let config = DirectoryConfig {
+        poll: args.poll,
+        settle: args.settle,
+        max_memory: engine.max_policy_memory,
+        allow_empty: args.allow_empty,
+        allow_degraded: args.allow_degraded,
+        last_good: engine::cache_directory(engine).map(|cache| cache.join("last-good")),
+        ..DirectoryConfig::new(args.policies)
+    };
     // It lists a directory and reads sidecars, which may take long on a slow file system.
     let start = move || Directory::start(config, Arc::new(loader));
     let (directory, update) = tokio::task::spawn_blocking(start).await??;

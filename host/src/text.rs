@@ -7,12 +7,6 @@ use std::{
     time::Duration,
 };
 
-/// The most names in an error.
-const NAMED: usize = 3;
-
-/// The most letters by which a similar name differs.
-const MAX_DISTANCE: usize = 2;
-
 /// A text of several lines, safe for a terminal.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     plimsoll_core::escaped(text, |c| matches!(c, '\n' | '\t'))
@@ -30,24 +24,20 @@ pub(crate) fn push_line(text: &mut String, line: impl Display) {
 }
 
 /// Writes log lines, with unprintable characters and line breaks escaped: a name could forge a line with them.
-pub(crate) struct LogWriter<W> {
-    pub(crate) to: W,
-    /// ESC stays, since it begins a colour; the formatter of the line escapes it in values.
-    pub(crate) has_colours: bool,
-}
+pub(crate) struct LogWriter<W>(pub(crate) W);
 
 impl<W: Write> Write for LogWriter<W> {
     /// The format hands over whole lines.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(line);
         let (text, end) = text.strip_suffix('\n').map_or((&*text, ""), |text| (text, "\n"));
-        let shown = plimsoll_core::escaped(text, |c| c == '\t' || (c == '\u{1b}' && self.has_colours));
-        self.to.write_all(format!("{shown}{end}").as_bytes())?;
+        let shown = plimsoll_core::escaped(text, |c| c == '\t');
+        self.0.write_all(format!("{shown}{end}").as_bytes())?;
         Ok(line.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.to.flush()
+        self.0.flush()
     }
 }
 
@@ -79,33 +69,16 @@ pub(crate) fn size(bytes: u64) -> String {
     }
 }
 
-/// The end of an error about a name that does not exist: those that are similar to it, or else the first ones.
-pub(crate) fn hint(typed: &str, names: &[&str]) -> String {
-    let distance = |name: &&str| strsim::levenshtein(typed, name);
-    let mut similar: Vec<&str> = names.iter().copied().filter(|name| distance(name) <= MAX_DISTANCE).collect();
-    similar.sort_by_key(distance);
-    let list = |names: &[&str]| names.iter().take(NAMED).map(|name| one_line(name)).collect::<Vec<_>>().join(", ");
-    match similar.as_slice() {
-        [] if names.is_empty() => String::new(),
-        [] if names.len() > NAMED => format!("; it has {} and {} more", list(names), names.len() - NAMED),
-        [] => format!("; it has {}", list(names)),
-        similar => format!("; similar names: {}", list(similar)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_log_line_has_nothing_that_cannot_be_seen() {
-        let line = "\u{1b}[2mwarn\u{1b}[0m a\u{202e}b\u{2028}c\u{9b}d\u{7}e\nf\r\n";
-        let rest = "a\\u202eb\\u2028c\\u009bd\\u0007e\\u000af\\u000d\n";
-        for (has_colours, warn) in [(true, "\u{1b}[2mwarn\u{1b}[0m"), (false, "\\u001b[2mwarn\\u001b[0m")] {
-            let mut written = Vec::new();
-            LogWriter { to: &mut written, has_colours }.write_all(line.as_bytes()).unwrap();
-            assert_eq!(String::from_utf8(written).unwrap(), format!("{warn} {rest}"));
-        }
+        let mut written = Vec::new();
+        LogWriter(&mut written).write_all("a\u{1b}[2m\u{202e}b\u{2028}c\u{9b}d\u{7}e\nf\r\n".as_bytes()).unwrap();
+        let expected = "a\\u001b[2m\\u202eb\\u2028c\\u009bd\\u0007e\\u000af\\u000d\n";
+        assert_eq!(String::from_utf8(written).unwrap(), expected);
     }
 
     #[test]

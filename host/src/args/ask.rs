@@ -2,10 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{
-    ClusterArgs, EngineArgs, FineScores, OutputFormat, ReportFormat,
-    values::{fine_scores, group},
-};
+use super::{ClusterArgs, EngineArgs, OutputFormat, values::group};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct CheckArgs {
@@ -23,7 +20,7 @@ pub(crate) struct CheckArgs {
 
     /// Output format of the report
     #[arg(short, long, env = "PLIMSOLL_OUTPUT", value_name = "FORMAT", default_value = "text")]
-    pub(crate) output: ReportFormat,
+    pub(crate) output: OutputFormat,
 
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
@@ -45,7 +42,7 @@ pub(crate) struct AskArgs {
     pub(crate) group: String,
 
     /// Output format
-    #[arg(short, long, env = "PLIMSOLL_OUTPUT", value_name = "FORMAT", default_value = "text", display_order = LAST)]
+    #[arg(short, long, env = "PLIMSOLL_OUTPUT", value_name = "FORMAT", default_value = "text")]
     pub(crate) output: OutputFormat,
 
     #[command(flatten)]
@@ -55,34 +52,14 @@ pub(crate) struct AskArgs {
     pub(crate) engine: EngineArgs,
 }
 
-/// In `--help` the flags of one command stand behind those of [`AskArgs`]. They are declared before them: a flag that is
-/// declared after a flattened struct gets the heading of that.
-const OWN: usize = 100;
-const LAST: usize = 200;
-
 #[derive(Debug, clap::Args)]
 pub(crate) struct RunArgs {
     /// Show only these nodes; the policies are still asked about all nodes, since an answer may depend on the others
-    #[arg(long = "node", env = "PLIMSOLL_NODES", value_name = "NAME", value_delimiter = ',', display_order = OWN)]
+    #[arg(long = "node", env = "PLIMSOLL_NODES", value_name = "NAME", value_delimiter = ',')]
     pub(crate) nodes: Vec<String>,
 
-    /// Show for each --node the values that every policy read
-    #[arg(long, env = "PLIMSOLL_EXPLAIN", requires = "nodes", display_order = OWN + 1)]
-    pub(crate) explain: bool,
-
-    /// Show the scores of a group as `scheduler-config` has kube-scheduler ask for them with the same flag
-    #[arg(
-        long,
-        env = "PLIMSOLL_FINE_SCORES",
-        value_name = "GROUP[=TIE-BREAK]",
-        value_delimiter = ',',
-        value_parser = fine_scores,
-        display_order = OWN + 2
-    )]
-    pub(crate) fine_scores: Vec<FineScores>,
-
     /// The most rows of the table
-    #[arg(long, env = "PLIMSOLL_ROWS", value_name = "N", default_value_t = 20, display_order = OWN + 3)]
+    #[arg(long, env = "PLIMSOLL_ROWS", value_name = "N", default_value_t = 20)]
     pub(crate) rows: usize,
 
     #[command(flatten)]
@@ -92,7 +69,7 @@ pub(crate) struct RunArgs {
 #[derive(Debug, clap::Args)]
 pub(crate) struct ExplainArgs {
     /// The node to ask about
-    #[arg(long, env = "PLIMSOLL_NODE", value_name = "NAME", display_order = OWN)]
+    #[arg(long, env = "PLIMSOLL_NODE", value_name = "NAME")]
     pub(crate) node: String,
 
     #[command(flatten)]

@@ -3,8 +3,8 @@
 use std::{path::PathBuf, time::Duration};
 
 use super::{
-    EngineArgs, FineScores, OutputFormat, PluginWeight,
-    values::{duration, fine_scores, plugin_weight, url},
+    EngineArgs, FineScores, OutputFormat,
+    values::{duration, fine_scores, url},
 };
 
 #[derive(Debug, clap::Args)]
@@ -73,18 +73,6 @@ pub(crate) struct SchedulerConfigArgs {
         value_parser = fine_scores
     )]
     pub(crate) fine_scores: Vec<FineScores>,
-
-    /// With --fine-scores: the weight that a score plugin of the scheduler has in your profiles, if it is not the default
-    /// of kube-scheduler 1.36; 0 leaves the plugin out. It is printed multiplied; may be given more than once
-    #[arg(
-        long = "plugin-weight",
-        env = "PLIMSOLL_PLUGIN_WEIGHTS",
-        value_name = "NAME=N",
-        value_delimiter = ',',
-        value_parser = plugin_weight,
-        requires = "fine_scores"
-    )]
-    pub(crate) plugin_weights: Vec<PluginWeight>,
 
     /// The scheduler's httpTimeout; keep it above --request-timeout of `serve`
     #[arg(long, env = "PLIMSOLL_HTTP_TIMEOUT", value_name = "TIME", default_value = "5s", value_parser = duration)]

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use super::{
     EngineArgs, LogFormat,
-    values::{address, duration, duration_or_zero, quantity},
+    values::{duration, duration_or_zero, quantity},
 };
 
 /// The default of `--request-timeout`; a test compares them.
@@ -19,25 +19,13 @@ pub(crate) struct ServeArgs {
     pub(crate) view: ViewArgs,
 
     #[command(flatten)]
-    pub(crate) facts: FactsArgs,
-
-    #[command(flatten)]
     pub(crate) listeners: ListenerArgs,
 
     #[command(flatten)]
-    pub(crate) tls: TlsArgs,
-
-    #[command(flatten)]
-    pub(crate) clients: BindClientArgs,
-
-    #[command(flatten)]
-    pub(crate) lease: LeaseArgs,
+    pub(crate) binding: BindingArgs,
 
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
-
-    #[command(flatten)]
-    pub(crate) decision_cache: DecisionCacheArgs,
 
     #[command(flatten)]
     pub(crate) engine: EngineArgs,
@@ -71,7 +59,7 @@ pub(crate) struct DirectoryArgs {
     pub(crate) allow_empty: bool,
 }
 
-/// Where nodes and pods come from.
+/// Where nodes, pods and facts come from.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "The cluster")]
 pub(crate) struct ViewArgs {
@@ -90,42 +78,31 @@ pub(crate) struct ViewArgs {
     /// Report not ready when the watch has been silent for this long
     #[arg(long, env = "PLIMSOLL_MAX_STALENESS", value_name = "TIME", default_value = "3m", value_parser = duration)]
     pub(crate) max_staleness: Duration,
-}
 
-/// Where facts come from.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Facts from outside")]
-pub(crate) struct FactsArgs {
     /// The sources of facts that policies may name (YAML): Prometheus, a URL, a ConfigMap or a file for each, fetched at an
     /// interval; this file must be outside --policies [default: none]
     #[arg(long, env = "PLIMSOLL_FACTS", value_name = "FILE")]
     pub(crate) facts: Option<PathBuf>,
 }
 
-/// The addresses that serve clients.
+/// The addresses that serve clients, and TLS of the extender port.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Listeners")]
 pub(crate) struct ListenerArgs {
     /// The address that kube-scheduler calls; port 0 picks a free port and logs it
-    #[arg(long, env = "PLIMSOLL_LISTEN", value_name = "ADDRESS", default_value = "127.0.0.1:8888", value_parser = address)]
+    #[arg(long, env = "PLIMSOLL_LISTEN", value_name = "ADDRESS", default_value = "127.0.0.1:8888")]
     pub(crate) listen: SocketAddr,
 
     /// The address that serves /healthz, /readyz, /metrics and /api; /api shows settings, pods and nodes, so keep it
     /// private
-    #[arg(long, env = "PLIMSOLL_ADMIN", value_name = "ADDRESS", default_value = "127.0.0.1:8889", value_parser = address)]
+    #[arg(long, env = "PLIMSOLL_ADMIN", value_name = "ADDRESS", default_value = "127.0.0.1:8889")]
     pub(crate) admin: SocketAddr,
 
     /// A second address that serves /healthz, /readyz and /metrics only, for a kubelet and a scraper; it shows no
     /// settings, pods or nodes [default: none]
-    #[arg(long, env = "PLIMSOLL_PROBES", value_name = "ADDRESS", value_parser = address)]
+    #[arg(long, env = "PLIMSOLL_PROBES", value_name = "ADDRESS")]
     pub(crate) probes: Option<SocketAddr>,
-}
 
-/// TLS of the extender port.
-#[expect(clippy::struct_field_names, reason = "clap names a flag after its field")]
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "TLS")]
-pub(crate) struct TlsArgs {
     /// The server certificate and its issuers (PEM); --listen then accepts TLS only
     #[arg(long, env = "PLIMSOLL_TLS_CERT", value_name = "FILE", requires = "tls_key")]
     pub(crate) tls_cert: Option<PathBuf>,
@@ -140,10 +117,10 @@ pub(crate) struct TlsArgs {
     pub(crate) tls_client_ca: Option<PathBuf>,
 }
 
-/// Which clients may ask for a bind.
+/// Which clients may ask for a bind, and which replica binds. Only a gateway with a watch on the API server binds.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Binding")]
-pub(crate) struct BindClientArgs {
+pub(crate) struct BindingArgs {
     /// Allow /bind for client certificates (see --tls-client-ca) with one of these Common Names. Other replicas, and
     /// clients on a loopback --listen, may always bind
     #[arg(
@@ -159,12 +136,7 @@ pub(crate) struct BindClientArgs {
     /// in a trusted network
     #[arg(long, env = "PLIMSOLL_BIND_WITHOUT_AUTHENTICATION")]
     pub(crate) bind_without_authentication: bool,
-}
 
-/// Which replica binds. Only a gateway with a watch on the API server binds.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Binding")]
-pub(crate) struct LeaseArgs {
     /// Never bind, and never try to acquire the Lease
     #[arg(long, env = "PLIMSOLL_NO_BIND")]
     pub(crate) no_bind: bool,
@@ -195,9 +167,9 @@ pub(crate) struct LeaseArgs {
     pub(crate) advertise: Option<String>,
 }
 
-/// Limits on requests.
+/// Limits on requests, and on the cache of answers.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Limits on requests")]
+#[command(next_help_heading = "Limits")]
 pub(crate) struct LimitArgs {
     /// Time limit for one request; keep it below the scheduler's httpTimeout (5s)
     #[arg(long, env = "PLIMSOLL_REQUEST_TIMEOUT", value_name = "TIME", default_value = "4s", value_parser = duration)]
@@ -214,12 +186,7 @@ pub(crate) struct LimitArgs {
     /// The time that SIGTERM waits for requests in flight
     #[arg(long, env = "PLIMSOLL_DRAIN_TIMEOUT", value_name = "TIME", default_value = "25s", value_parser = duration)]
     pub(crate) drain_timeout: Duration,
-}
 
-/// The cache of answers.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Decision cache")]
-pub(crate) struct DecisionCacheArgs {
     /// Memory for the decision cache: cached answers of policies, and the node columns that index them
     #[arg(long, env = "PLIMSOLL_DECISION_CACHE_SIZE", value_name = "SIZE", default_value = "256Mi", value_parser = quantity)]
     pub(crate) decision_cache_size: usize,

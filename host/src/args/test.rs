@@ -1,8 +1,8 @@
-//! The arguments of `plimsoll test`.
+//! The arguments of `plimsoll test` and `plimsoll conformance`.
 
 use std::path::PathBuf;
 
-use super::{EngineArgs, ReportFormat};
+use super::{EngineArgs, OutputFormat};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct TestArgs {
@@ -27,13 +27,9 @@ pub(crate) struct TestArgs {
     #[arg(long, env = "PLIMSOLL_EXPLAIN")]
     pub(crate) explain: bool,
 
-    /// Stay, and test again whenever a module, a sidecar or a case changes
-    #[arg(long, env = "PLIMSOLL_WATCH")]
-    pub(crate) watch: bool,
-
     /// Output format of the report
     #[arg(short, long, env = "PLIMSOLL_OUTPUT", value_name = "FORMAT", default_value = "text")]
-    pub(crate) output: ReportFormat,
+    pub(crate) output: OutputFormat,
 
     #[command(flatten)]
     pub(crate) record: RecordArgs,
@@ -46,17 +42,13 @@ pub(crate) struct TestArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Recording a case")]
 pub(crate) struct RecordArgs {
-    /// Write a case about one policy: a request or a snapshot, cut down to what the policy reads, and what it answers
-    /// now; `-` prints it
-    #[arg(long = "record", env = "PLIMSOLL_RECORD", value_name = "FILE", conflicts_with_all = ["cases", "filter", "strict", "explain", "watch", "output"])]
+    /// Write a case about one policy: --pod and --snapshot, cut down to what the policy reads, and what it answers now;
+    /// `-` prints it
+    #[arg(long = "record", env = "PLIMSOLL_RECORD", value_name = "FILE", conflicts_with_all = ["cases", "filter", "strict", "explain", "output"])]
     pub(crate) target: Option<PathBuf>,
 
-    /// The body of a request of kube-scheduler: filter or prioritize
-    #[arg(long, env = "PLIMSOLL_REQUEST", value_name = "FILE", requires = "target")]
-    pub(crate) request: Option<PathBuf>,
-
-    /// The pod to ask about, instead of a request: YAML or JSON
-    #[arg(long, env = "PLIMSOLL_POD", value_name = "FILE", conflicts_with = "request")]
+    /// The pod to ask about: YAML or JSON
+    #[arg(long, env = "PLIMSOLL_POD", value_name = "FILE")]
     pub(crate) pod: Option<PathBuf>,
 
     /// Nodes and pods from a file (`kubectl get nodes,pods -A -o json`)
@@ -70,8 +62,26 @@ pub(crate) struct RecordArgs {
     /// Only these nodes
     #[arg(long = "node", env = "PLIMSOLL_NODES", value_name = "NAME", value_delimiter = ',')]
     pub(crate) nodes: Vec<String>,
+}
 
-    /// The description of the case
-    #[arg(long, env = "PLIMSOLL_DESCRIPTION", value_name = "TEXT", requires = "target")]
-    pub(crate) description: Option<String>,
+#[derive(Debug, clap::Args)]
+pub(crate) struct ConformanceArgs {
+    /// The policy `conformance` in the language of the SDK, compiled (.wasm)
+    #[arg(value_name = "FILE", required_unless_present = "print_spec")]
+    pub(crate) file: Option<PathBuf>,
+
+    /// Print the page that says what that policy must do, with every case, and exit
+    #[arg(long, env = "PLIMSOLL_PRINT_SPEC", conflicts_with_all = ["file", "filter"])]
+    pub(crate) print_spec: bool,
+
+    /// Only cases whose name or verb contains this text
+    #[arg(long, env = "PLIMSOLL_FILTER", value_name = "TEXT")]
+    pub(crate) filter: Option<String>,
+
+    /// Output format of the report
+    #[arg(short, long, env = "PLIMSOLL_OUTPUT", value_name = "FORMAT", default_value = "text")]
+    pub(crate) output: OutputFormat,
+
+    #[command(flatten)]
+    pub(crate) engine: EngineArgs,
 }

@@ -20,12 +20,12 @@ fn the_flags_of_the_wire_have_its_defaults() {
     assert_eq!(serve.limits.body_limit, wire.body_limit);
     assert_eq!(serve.limits.wire_memory, wire.memory);
     assert_eq!(serve.limits.drain_timeout, wire.drain);
-    assert_eq!(serve.clients.bind_clients, BindAccess::default().clients);
+    assert_eq!(serve.binding.bind_clients, BindAccess::default().clients);
 }
 
 #[test]
 fn the_flags_of_the_decision_cache_have_its_defaults() {
-    assert_eq!(serve().decision_cache.decision_cache_size, DEFAULT_CACHE_BYTES);
+    assert_eq!(serve().limits.decision_cache_size, DEFAULT_CACHE_BYTES);
 }
 
 #[test]

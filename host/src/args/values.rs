@@ -1,10 +1,35 @@
 //! Values that clap does not know by itself.
 
-use std::{net::SocketAddr, time::Duration};
+use std::time::Duration;
 
+use clap::ValueEnum;
 use plimsoll_core::{ScoreScale, TieBreak};
 
-use super::{FineScores, PluginWeight};
+/// The format of tables and reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputFormat {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+}
+
+/// The format of log lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// One JSON object a line
+    Json,
+    /// Text
+    Pretty,
+}
+
+/// A group with fine scores: `gpu`, `gpu=name`, or `/=spread` for the root.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FineScores {
+    /// Empty for the root.
+    pub(crate) group: String,
+    pub(crate) scale: ScoreScale,
+}
 
 /// `4s`, `250ms`, `1m 30s`.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
@@ -24,11 +49,6 @@ pub(super) fn duration_or_zero(text: &str) -> Result<Duration, String> {
 pub(super) fn quantity(text: &str) -> Result<usize, String> {
     let bytes = plimsoll_core::parse_quantity(text, 1).map_err(|_| "expected a size such as 64Mi or 1Gi".to_owned())?;
     usize::try_from(bytes).ok().filter(|bytes| *bytes > 0).ok_or_else(|| "it must be more than 0".to_owned())
-}
-
-/// `127.0.0.1:8888`, `[::]:0`.
-pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| "expected an IP address and a port, such as 127.0.0.1:8888 or [::]:8888".to_owned())
 }
 
 /// `http://10.96.0.42:8888`.
@@ -59,14 +79,6 @@ pub(super) fn fine_scores(text: &str) -> Result<FineScores, String> {
     Ok(FineScores { group: group(name)?, scale })
 }
 
-/// `NodeResourcesFit=5`.
-pub(super) fn plugin_weight(text: &str) -> Result<PluginWeight, String> {
-    let parts = text.split_once('=').filter(|(name, _)| !name.is_empty());
-    let parsed = parts.and_then(|(name, weight)| Some((name.to_owned(), weight.parse().ok()?)));
-    let example = "expected the name of a plugin and a whole number, such as NodeResourcesFit=5";
-    parsed.map(|(name, weight)| PluginWeight { name, weight }).ok_or_else(|| example.to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,18 +95,12 @@ mod tests {
         for text in ["", "=name", "gpu=", "gpu=random", "gpu=name=spread"] {
             assert!(fine_scores(text).unwrap_err().starts_with("expected "), "{text}");
         }
-        let fit = PluginWeight { name: "NodeResourcesFit".to_owned(), weight: 5 };
-        assert_eq!(plugin_weight("NodeResourcesFit=5"), Ok(fit));
-        for text in ["", "NodeResourcesFit", "=5", "A=-1", "A=many", "A=4294967296"] {
-            assert!(plugin_weight(text).unwrap_err().contains("such as NodeResourcesFit=5"), "{text}");
-        }
     }
 
     #[test]
     fn times_and_sizes_are_read_as_people_write_them() {
         assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
         assert_eq!(quantity("64Mi"), Ok(64 << 20));
-        assert_eq!(address("[::]:0"), Ok("[::]:0".parse().unwrap()));
         assert_eq!(url("https://a:1"), Ok("https://a:1".to_owned()));
         assert_eq!(group("/gpu/"), Ok("gpu".to_owned()));
     }
@@ -106,9 +112,6 @@ mod tests {
         }
         for text in ["0", "-1", "", "64MB!"] {
             assert!(quantity(text).is_err(), "{text}");
-        }
-        for text in ["8888", "localhost:0", ":8888", "127.0.0.1"] {
-            assert!(address(text).unwrap_err().contains("such as 127.0.0.1:8888"), "{text}");
         }
         for text in ["plimsoll:8888", "https://", "", "ftp://plimsoll"] {
             assert!(url(text).unwrap_err().contains("such as http://"), "{text}");

@@ -5,23 +5,17 @@ mod report;
 mod target;
 mod trial;
 
-use std::{
-    process::ExitCode,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{process::ExitCode, sync::Arc};
 
 use anyhow::Result;
-use plimsoll_core::{Member, Mode, PolicyConfig, Verb};
+use plimsoll_core::{Mode, Verb};
 use plimsoll_directory::PolicyFiles;
 use plimsoll_wasm::WasmLoader;
 use serde_json::{Value, json};
 
 use crate::{
-    args::{CheckArgs, ReportFormat},
-    engine, output,
-    render::junit::{self, TestCase, TestOutcome, TestSuite},
-    text,
+    args::{CheckArgs, OutputFormat},
+    engine, output, text,
 };
 
 use purity::Purity;
@@ -37,22 +31,17 @@ struct CheckedPolicy {
     is_listed: bool,
     is_ignored: bool,
     report: Result<CheckReport>,
-    took: Duration,
     /// Whether an ignored file, or a policy that was not called, counts as refused.
     is_strict: bool,
 }
 
 pub(super) fn check(args: &CheckArgs) -> Result<ExitCode> {
-    let loader = engine::loader_of_command(&args.engine, args.output == ReportFormat::Text)?;
+    let loader = engine::loader_of_command(&args.engine, args.output == OutputFormat::Text)?;
     let targets = targets(&args.files).into_iter();
     let all: Vec<CheckedPolicy> = targets.map(|target| CheckedPolicy::new(target, &loader, args)).collect();
     match args.output {
-        ReportFormat::Text => all.iter().try_for_each(|checked| output::print(&checked.as_text()))?,
-        ReportFormat::Json => {
-            let all: Vec<Value> = all.iter().map(CheckedPolicy::as_json).collect();
-            output::print(&format!("{:#}\n", Value::Array(all)))?;
-        }
-        ReportFormat::Junit => output::print(&junit::document(&[as_suite(&all)]))?,
+        OutputFormat::Text => all.iter().try_for_each(|checked| output::print(&checked.as_text()))?,
+        OutputFormat::Json => output::print_json(&all.iter().map(CheckedPolicy::as_json).collect::<Vec<_>>())?,
     }
     let refused = all.iter().any(|checked| checked.refusal().is_some());
     Ok(if refused { ExitCode::from(1) } else { ExitCode::SUCCESS })
@@ -67,22 +56,22 @@ fn inspect(PolicyFiles { module, sidecar }: PolicyFiles, loader: &WasmLoader, pu
     // The sidecar of a program names its verbs, and any may say that the filter counts no pods.
     inspection.verbs = callee.policy.verbs();
     inspection.policy = Arc::clone(&callee.policy);
-    let notes = member.as_ref().and_then(idle_weight).into_iter().collect();
     let is_off = member.as_ref().is_some_and(|member| member.config.mode == Mode::Off);
     let (counts, calls) = (callee.may_count(), vec![]);
-    let mut report = CheckReport { sidecar, inspection, not_called: None, is_off, calls, purity: None, notes, counts };
+    let mut report = CheckReport { sidecar, inspection, not_called: None, is_off, calls, purity: None, counts };
     try_out(&mut report, &callee, purity);
     Ok(report)
 }
 
 /// Calls the policy, if it accepts its settings. One that is switched off may have any: nobody asks it.
 fn try_out(report: &mut CheckReport, callee: &Callee, purity: bool) {
+    if report.is_off {
+        report.not_called = Some("its mode is off".to_owned());
+        return;
+    }
     match callee.validate() {
         Err(fault) => report.calls.push((Verb::Validate, Err(fault))),
-        Ok(Err(why)) if report.is_off => {
-            report.not_called = Some(format!("its mode is off, and in another mode its settings are refused: {why}"));
-        }
-        // With a sidecar of another mode it was refused before.
+        // With a sidecar it was refused before.
         Ok(Err(why)) => report.not_called = Some(format!("it needs settings, and has no sidecar: {why}")),
         Ok(Ok(())) => {
             report.calls = callee.call_times();
@@ -90,18 +79,6 @@ fn try_out(report: &mut CheckReport, callee: &Callee, purity: bool) {
             report.purity = purity.then(|| Purity::of(callee));
         }
     }
-    if let Some(why) = report.refusal().filter(|_| report.is_off) {
-        (report.calls, report.purity) = (vec![], None);
-        report.not_called = Some(format!("its mode is off, and in another mode it is refused: {why}"));
-    }
-}
-
-/// A remark on a sidecar that is accepted and does not do what its author expects.
-fn idle_weight(member: &Member) -> Option<String> {
-    let verbs = member.policy.verbs();
-    let is_idle = !verbs.has(Verb::Score) && !verbs.has(Verb::Rank);
-    let is_set = member.config.weight != PolicyConfig::default().weight;
-    (is_set && is_idle).then(|| "the weight has no effect: the policy does not score".to_owned())
 }
 
 // === impl CheckedPolicy ===
@@ -110,9 +87,8 @@ impl CheckedPolicy {
     fn new(target: Target, loader: &WasmLoader, args: &CheckArgs) -> Self {
         let Target { name, files, is_listed, is_ignored } = target;
         let file = files.as_ref().ok().map(|files| files.module.display().to_string());
-        let started = Instant::now();
         let report = files.and_then(|files| inspect(files, loader, args.purity));
-        Self { name, file, is_listed, is_ignored, report, took: started.elapsed(), is_strict: args.strict }
+        Self { name, file, is_listed, is_ignored, report, is_strict: args.strict }
     }
 
     /// Why it is refused, in one line; `None` if it is accepted.
@@ -162,21 +138,6 @@ impl CheckedPolicy {
         json["file"] = self.file.as_deref().unwrap_or(&self.name).into();
         json
     }
-}
-
-/// The policies as tests that pass or fail.
-fn as_suite(all: &[CheckedPolicy]) -> TestSuite {
-    let case = |checked: &CheckedPolicy| {
-        let outcome = match (checked.refusal(), &checked.report) {
-            (Some(why), _) => TestOutcome::Failure(why),
-            (None, Err(why)) => TestOutcome::Skipped(format!("ignored: {why}")),
-            (None, Ok(report)) => {
-                report.not_called.as_ref().map_or(TestOutcome::Passed, |note| TestOutcome::Skipped(note.clone()))
-            }
-        };
-        TestCase { name: checked.name.clone(), file: checked.file.clone(), took: checked.took, outcome }
-    };
-    TestSuite { name: "plimsoll check".to_owned(), cases: all.iter().map(case).collect() }
 }
 
 /// The error of a file without its name, which the line begins with already.

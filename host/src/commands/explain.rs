@@ -6,8 +6,8 @@ use anyhow::Result;
 
 use super::offline::OfflineGateway;
 use crate::{
-    args::{ExplainArgs, OutputFormat},
-    logging, output,
+    args::ExplainArgs,
+    logging,
     render::explanation::{as_json, as_text, ask},
 };
 
@@ -15,21 +15,6 @@ pub(super) fn explain(ExplainArgs { node, ask: args }: &ExplainArgs) -> Result<E
     let (offline, pod) = OfflineGateway::open_for(args)?;
     logging::start_for_command();
     let explanation = ask(&offline.gateway, &args.group, &pod, &offline.cluster, node)?;
-    match args.output {
-        OutputFormat::Text => {
-            let mut text = offline.origin.line.clone() + &as_text(&pod, node, &explanation);
-            text.extend(offline.remarks(&args.group).map(|remark| format!("\n{remark}\n")));
-            output::print(&text)?;
-        }
-        OutputFormat::Json => {
-            let mut json = as_json(&pod, node, &explanation);
-            offline.add_json(&mut json, &args.group);
-            output::print(&format!("{json:#}\n"))?;
-        }
-    }
-    Ok(if explanation.verdict.is_ok() && offline.left_out(&args.group).is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(1)
-    })
+    let (text, json) = (as_text(&pod, node, &explanation), as_json(&pod, node, &explanation));
+    offline.print(args, &text, json, explanation.verdict.is_ok())
 }

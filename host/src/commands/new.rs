@@ -21,7 +21,7 @@ use crate::{
 const MAX_NAME_BYTES: usize = 63;
 
 pub(super) fn new(args: &NewArgs) -> Result<ExitCode> {
-    let language = args.language()?;
+    let language = args.lang;
     ensure!(
         is_name(&args.name),
         "'{}' is no name for a new policy: expected a lower-case letter, then lower-case letters, digits and '-', at most \
@@ -30,12 +30,12 @@ pub(super) fn new(args: &NewArgs) -> Result<ExitCode> {
     );
     let folder = PathBuf::from(&args.name);
     ensure!(is_free(&folder)?, "{}: it exists and is not empty: choose another name", folder.display());
-    let sdk = Sdk::of(language, args.sdk.as_deref())?;
+    let sdk = Sdk::of(language);
     let template = Template::of(language);
     for (path, text) in template.files(&args.name, &sdk) {
         write(&folder.join(path), &text)?;
     }
-    for (path, text) in sdk.copied() {
+    for (path, text) in sdk.copied {
         write(&folder.join(sdk::FOLDER).join(path), text)?;
     }
     if language == Language::Rust {
@@ -80,58 +80,27 @@ fn make_executable(file: &Path) -> Result<()> {
 
 /// The files that were written, and the next commands.
 fn report(name: &str, sdk: &Sdk, template: &Template) -> String {
-    let mut lines = vec![format!("{name}/ has a policy in {}:", template.language)];
-    let others = [
-        ("cases/".to_owned(), "cases that `plimsoll test` puts to the module".to_owned()),
-        ("pods/".to_owned(), "a pod for `plimsoll run`".to_owned()),
-        (format!("{name}.yaml"), "the sidecar: the settings, and when the policy is asked".to_owned()),
-        ("Makefile".to_owned(), "make, make test, make dev".to_owned()),
-        (".github/".to_owned(), "a workflow that builds and tests it".to_owned()),
-        ("README.md".to_owned(), "its documentation".to_owned()),
-    ];
-    let files: Vec<(String, String)> = sources(template).into_iter().chain(others).collect();
-    let width = files.iter().map(|(file, _)| file.len()).max().unwrap_or_default();
-    lines.extend(files.iter().map(|(file, about)| format!("  {file:width$}  {about}")));
-    lines.push(sdk.note());
-    lines.push(String::new());
-    lines.push(format!("  cd {name}"));
-    lines.push("  make        # builds the module and checks it".to_owned());
-    lines.push("  make test   # runs the tests and the cases".to_owned());
-    lines.push("  make deploy # copies the module and its sidecar to policies/".to_owned());
-    lines.push(
-        "  plimsoll run --policies policies --pod pods/needs-gpu.yaml --sample   # asks it about a sample cluster"
-            .to_owned(),
-    );
-    lines.push("  make dev    # on every save: builds, checks, tests and deploys to policies/".to_owned());
-    lines.push(
-        "  plimsoll serve --policies policies --kubeconfig ~/.kube/config --no-bind   # answers for a cluster"
-            .to_owned(),
-    );
-    lines.join("\n") + "\n"
-}
+    let Template { language, source, tests, .. } = template;
+    let files = if source == tests { (*source).to_owned() } else { format!("{source}, tests in {tests}") };
+    let note = &sdk.note;
+    format!(
+        "{name}/ has a policy in {language}: {files}; README.md says what the other files are.
+{note}
 
-/// The files of the policy itself and of its tests, which may be one.
-fn sources(template: &Template) -> Vec<(String, String)> {
-    let (policy, tests) = ("the policy, with one rule", format!("its tests, {}", template.about_tests));
-    if template.source == template.tests {
-        return vec![(template.source.to_owned(), format!("{policy}, and {tests}"))];
-    }
-    vec![(template.source.to_owned(), policy.to_owned()), (template.tests.to_owned(), tests)]
+  cd {name}
+  make        # builds the module and checks it
+  make test   # runs the tests and the cases
+  make deploy # copies the module and its sidecar to policies/
+  plimsoll run --policies policies --pod pods/needs-gpu.yaml --sample   # asks it about a sample cluster
+  make dev    # on every save: builds, checks, tests and deploys to policies/
+  plimsoll serve --policies policies --kubeconfig ~/.kube/config --no-bind   # answers for a cluster
+"
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_report_lists_the_source_once_also_if_it_has_the_tests() {
-        for language in [Language::Rust, Language::Go] {
-            let (sdk, template) = (Sdk::of(language, None).unwrap(), Template::of(language));
-            let text = report("a", &sdk, template);
-            let begin = format!("  {} ", template.source);
-            assert_eq!(text.lines().filter(|line| line.starts_with(&begin)).count(), 1, "{text}");
-        }
-    }
 
     #[test]
     fn a_name_is_one_for_every_language() {

@@ -1,20 +1,16 @@
 //! A gateway for commands that answer one question: policies from a directory, and one snapshot of a cluster.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{path::Path, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::{Result, bail};
 use plimsoll_cluster::{ApiServer, Credentials};
-use plimsoll_core::{Cluster, Failure, Gateway, Group, Member, Mode, NoObserver, Pod, Roster, SystemClock};
+use plimsoll_core::{Cluster, FactAccess, Facts, Failure, Gateway, Group, Mode, NoObserver, Pod, Roster, SystemClock};
 use plimsoll_directory::{Directory, DirectoryConfig, RosterUpdate};
 use serde_json::{Value, json};
 
 use crate::{
     args::{AskArgs, ClusterArgs, EngineArgs, OutputFormat},
-    commands::{source_folder, undeclared_sources},
+    commands::source_folder,
     engine, output, sample, text,
 };
 
@@ -25,128 +21,105 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 pub(super) struct OfflineGateway {
     pub(super) gateway: Gateway,
     pub(super) cluster: Arc<Cluster>,
-    pub(super) origin: ClusterOrigin,
-    /// The file with the facts, if one was named.
-    facts_snapshot: Option<PathBuf>,
-}
-
-/// Where the cluster comes from; every report names it.
-pub(super) struct ClusterOrigin {
-    /// The first line of a report.
-    pub(super) line: String,
-    json: Value,
+    /// Where the cluster comes from: the first line of a report, and the same for programs.
+    origin: (String, Value),
 }
 
 // === impl OfflineGateway ===
 
 impl OfflineGateway {
-    /// The policies of a directory, and the cluster that was named.
+    /// The policies of a directory, the cluster that was named, and the pod. A pod that is placed already is hidden, so
+    /// that it does not count against itself.
     ///
     /// # Errors
-    /// If no policy can be loaded, or the cluster cannot be read. Policies that cannot be loaded beside others are left
-    /// out, with a remark.
-    fn open(policies: &Path, cluster: &ClusterArgs, engine: &EngineArgs, output: OutputFormat) -> Result<Self> {
+    /// If a file cannot be read, no policy can be loaded, or the group has none. Policies that cannot be loaded beside
+    /// others are left out, with a remark.
+    pub(super) fn open_for(args: &AskArgs) -> Result<(Self, Arc<Pod>)> {
+        let pod = Arc::new(read_pod(&args.pod)?);
         let gateway = Gateway::new(Arc::new(SystemClock), Arc::new(NoObserver), TIMEOUT);
-        let facts_snapshot = cluster.facts_snapshot.clone();
-        let (cluster, origin) = read_cluster(cluster)?;
-        if let Some(file) = &facts_snapshot {
+        let (mut cluster, origin) = read_cluster(&args.cluster)?;
+        let facts_snapshot = args.cluster.facts_snapshot.as_deref();
+        if let Some(file) = facts_snapshot {
             gateway.set_facts(&plimsoll_cluster::read_facts(file)?);
         }
+        if let Some(without) = cluster.without(&pod) {
+            cluster = Arc::new(without);
+        }
         gateway.set_cluster(Arc::clone(&cluster));
-        let roster = load(policies, engine, output)?;
+        let roster = load(&args.policies, &args.engine, args.output)?;
         if roster.members().next().is_none() {
             refuse_failures(&roster)?;
-            bail!("{} holds no policies: expected .wasm files", policies.display());
+            bail!("{} holds no policies: expected .wasm files", args.policies.display());
         }
         // A gateway would not stop for them either: the last good version goes on, or the policy's `onError` decides.
         roster.failures().iter().for_each(|failure| output::remark(&text_of(failure)));
-        gateway.set_roster(roster);
-        Ok(Self { gateway, cluster, origin, facts_snapshot })
-    }
-
-    /// The same, for a question about one pod, which is hidden.
-    ///
-    /// # Errors
-    /// If the pod cannot be read, or the group has no policies, too.
-    pub(super) fn open_for(args: &AskArgs) -> Result<(Self, Arc<Pod>)> {
-        let pod = Arc::new(read_pod(&args.pod)?);
-        let mut offline = Self::open(&args.policies, &args.cluster, &args.engine, args.output)?;
-        offline.hide(&pod);
-        offline.check_group(&args.group)?;
-        let roster = offline.gateway.roster();
-        let asked = roster.group(&args.group).into_iter().flat_map(Group::members);
-        offline.tell_of_undeclared_sources(asked.filter(|member| member.config.mode != Mode::Off));
-        Ok((offline, pod))
-    }
-
-    /// Remarks on the sources of facts that these policies name and that have no facts here.
-    fn tell_of_undeclared_sources<'m>(&self, members: impl Iterator<Item = &'m Arc<Member>>) {
-        let members = members.map(|member| (member.id(), member.fact_access.as_ref()));
-        if let Some(remark) = undeclared_sources::remark(members, &self.gateway.facts(), self.facts_snapshot.as_deref())
-        {
-            output::remark(&remark);
+        gateway.set_roster(Arc::clone(&roster));
+        let asked = asked(&roster, &args.group)?;
+        for member in asked.members().iter().filter(|member| member.config.mode != Mode::Off) {
+            remark_on_facts(member.id(), &member.fact_access, &gateway.facts(), facts_snapshot);
         }
+        Ok((Self { gateway, cluster, origin }, pod))
     }
 
-    /// Fails for a group without policies: every node would fit, since nobody is asked.
-    fn check_group(&self, group: &str) -> Result<()> {
+    /// Prints an answer, with the cluster and the policies of the group that are left out; returns the exit code.
+    pub(super) fn print(&self, args: &AskArgs, answer: &str, mut json: Value, is_decided: bool) -> Result<ExitCode> {
         let roster = self.gateway.roster();
-        if roster.group(group).is_some_and(|group| !group.members().is_empty()) {
-            return Ok(());
+        let of_group = |failure: &&Failure| *failure.group == *args.group && !failure.is_of_directory();
+        let left_out: Vec<&Failure> = roster.failures().iter().filter(of_group).collect();
+        let (line, cluster) = &self.origin;
+        match args.output {
+            OutputFormat::Text => {
+                let mut text = format!("{line}{answer}");
+                for failure in &left_out {
+                    let id = failure.id();
+                    text::push_line(&mut text, format_args!("policy {id} is left out: it cannot be loaded"));
+                }
+                output::print(&text)?;
+            }
+            OutputFormat::Json => {
+                let policy = |failure: &&Failure| json!({"policy": failure.id(), "error": failure.error});
+                json["cluster"] = cluster.clone();
+                json["group"] = args.group.as_str().into();
+                json["leftOut"] = left_out.iter().map(policy).collect();
+                output::print_json(&json)?;
+            }
         }
-        let others: Vec<&str> = populated(&roster).map(|name| if name.is_empty() { "(root)" } else { name }).collect();
-        let others = others.join(", ");
-        match group {
-            "" => bail!("the policies are in groups: {others}; choose one with --group NAME"),
-            name => bail!("there are no policies in the group '{name}'; there are some in {others}"),
-        }
-    }
-
-    /// Remarks on policies that are not asked here: those that are left out, and those of other groups.
-    pub(super) fn remarks(&self, asked: &str) -> impl Iterator<Item = String> {
-        let left_out = self.left_out(asked).into_iter();
-        let left_out = left_out.map(|(policy, _)| format!("policy {policy} is left out: it cannot be loaded"));
-        left_out.chain(self.other_groups(asked))
-    }
-
-    /// Adds what every answer in JSON has: the cluster, the group, and the policies that are left out.
-    pub(super) fn add_json(&self, json: &mut Value, asked: &str) {
-        let left_out =
-            self.left_out(asked).into_iter().map(|(policy, error)| json!({"policy": policy, "error": error}));
-        json["cluster"] = self.origin.json.clone();
-        json["group"] = asked.into();
-        json["leftOut"] = left_out.collect();
-    }
-
-    /// A remark about groups with policies that are not asked here.
-    fn other_groups(&self, asked: &str) -> Option<String> {
-        let roster = self.gateway.roster();
-        let others: Vec<&str> = populated(&roster).filter(|name| *name != asked).collect();
-        let groups = others.iter().map(|name| if name.is_empty() { "the root" } else { name });
-        let groups = groups.collect::<Vec<_>>().join(", ");
-        (!others.is_empty()).then(|| format!("policies of other groups are not asked: {groups} (--group)"))
-    }
-
-    /// The policies of a group that are left out because they cannot be loaded, by name, and why.
-    pub(super) fn left_out(&self, group: &str) -> Vec<(String, String)> {
-        let roster = self.gateway.roster();
-        let of_group =
-            roster.failures().iter().filter(|failure| &*failure.group == group && !failure.is_of_directory());
-        of_group.map(|failure| (failure.id().to_string(), failure.error.clone())).collect()
-    }
-
-    /// Hides this pod if it is already placed, so that it does not count against itself.
-    fn hide(&mut self, pod: &Pod) {
-        if let Some(without) = self.cluster.without(pod) {
-            self.cluster = Arc::new(without);
-            self.gateway.set_cluster(Arc::clone(&self.cluster));
-        }
+        Ok(if is_decided && left_out.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
     }
 }
 
+/// The policies of a group. Without any every node would fit, since nobody is asked.
+fn asked<'r>(roster: &'r Roster, group: &str) -> Result<&'r Group> {
+    if let Some(group) = roster.group(group).filter(|group| !group.members().is_empty()) {
+        return Ok(group);
+    }
+    let populated = roster.groups().filter(|(_, group)| !group.members().is_empty());
+    let others: Vec<&str> = populated.map(|(name, _)| if name.is_empty() { "(root)" } else { &**name }).collect();
+    let others = others.join(", ");
+    match group {
+        "" => bail!("the policies are in groups: {others}; choose one with --group NAME"),
+        name => bail!("there are no policies in the group '{name}'; there are some in {others}"),
+    }
+}
+
+/// Remarks on the sources of facts that a policy names and that have no facts here, and on the flag that brings them.
+pub(super) fn remark_on_facts(policy: &str, access: &FactAccess, known: &Facts, snapshot: Option<&Path>) {
+    let is_absent = |(_, global): &(&str, &str)| known.source(global).is_none();
+    let absent: Vec<String> = access.names().filter(is_absent).map(|(source, _)| format!("'{source}'")).collect();
+    if absent.is_empty() {
+        return;
+    }
+    let absent = absent.join(", ");
+    let expected = match snapshot {
+        None => "name them with --facts-snapshot FILE".to_owned(),
+        Some(file) => format!("expected them in {} (--facts-snapshot)", file.display()),
+    };
+    output::remark(&format!("policy {policy}: there are no facts of {absent}: {expected}"));
+}
+
 /// The cluster that was named, or that the environment selects; never an invented one unasked.
-fn read_cluster(args: &ClusterArgs) -> Result<(Arc<Cluster>, ClusterOrigin)> {
-    let (cluster, name, remark, json) = if args.sample {
+fn read_cluster(args: &ClusterArgs) -> Result<(Arc<Cluster>, (String, Value))> {
+    let (cluster, name, remark, mut json) = if args.sample {
         let cluster = Arc::new(sample::cluster());
         (cluster, "SAMPLE, not yours".to_owned(), " that do not exist", json!({"source": "sample"}))
     } else if let Some(file) = &args.snapshot {
@@ -174,11 +147,11 @@ fn read_cluster(args: &ClusterArgs) -> Result<(Arc<Cluster>, ClusterOrigin)> {
         (cluster, url, "", json)
     };
     let (nodes, pods) = (cluster.slots().len(), cluster.pod_count());
-    let mut origin = ClusterOrigin { line: String::new(), json };
-    (origin.json["nodes"], origin.json["pods"]) = (nodes.into(), pods.into());
+    (json["nodes"], json["pods"]) = (nodes.into(), pods.into());
     let (nodes, pods) = (text::count(nodes, "node"), text::count(pods, "pod"));
-    text::push_line(&mut origin.line, format_args!("cluster {name}: {nodes} and {pods}{remark}"));
-    Ok((cluster, origin))
+    let mut line = String::new();
+    text::push_line(&mut line, format_args!("cluster {name}: {nodes} and {pods}{remark}"));
+    Ok((cluster, (line, json)))
 }
 
 fn text_of(failure: &Failure) -> String {
@@ -201,11 +174,6 @@ fn refuse_failures(roster: &Roster) -> Result<()> {
             bail!("{} policies cannot be loaded", failures.len())
         }
     }
-}
-
-/// The names of the groups that have policies; the root's is empty.
-fn populated(roster: &Roster) -> impl Iterator<Item = &str> {
-    roster.groups().filter(|(_, group)| !group.members().is_empty()).map(|(name, _)| &**name)
 }
 
 /// Loads every policy of a directory, which may be empty.
@@ -231,9 +199,6 @@ fn load(policies: &Path, engine: &EngineArgs, output: OutputFormat) -> Result<Ar
 
 /// Reads a pod; `-` is standard input.
 fn read_pod(path: &Path) -> Result<Pod> {
-    Ok(plimsoll_cluster::read_pod(from_here(path))?)
-}
-
-fn from_here(path: &Path) -> &Path {
-    if path == Path::new("-") { Path::new("/dev/stdin") } else { path }
+    let path = if path == Path::new("-") { Path::new("/dev/stdin") } else { path };
+    Ok(plimsoll_cluster::read_pod(path)?)
 }

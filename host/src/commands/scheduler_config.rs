@@ -2,16 +2,18 @@
 
 mod resources;
 mod scores;
-mod yaml;
 
-use std::{net::IpAddr, process::ExitCode};
+use std::{net::IpAddr, path::PathBuf, process::ExitCode};
 
 use anyhow::{Result, bail, ensure};
 use plimsoll_core::{Group, Roster, Verb};
 use plimsoll_http::prioritize_verb;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
 
-use self::scores::Scales;
+use self::{
+    resources::ManagedResource,
+    scores::{Profile, Scales},
+};
 use super::offline::load_all;
 use crate::{
     args::{OutputFormat, REQUEST_TIMEOUT, SchedulerConfigArgs},
@@ -19,8 +21,66 @@ use crate::{
     output,
 };
 
+/// The fields of a `KubeSchedulerConfiguration` that plimsoll has a say in, in the order in which people write them.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Configuration {
+    api_version: &'static str,
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client_connection: Option<ClientConnection>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    profiles: Vec<Profile>,
+    extenders: Vec<Extender>,
+}
+
+#[derive(Serialize)]
+struct ClientConnection {
+    kubeconfig: PathBuf,
+}
+
+/// The extender of one group: its URL, and the verbs that its policies have.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Extender {
+    url_prefix: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    filter_verb: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    preempt_verb: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prioritize_verb: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bind_verb: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    weight: Option<u64>,
+    /// Without a CA this key turns the check of plimsoll's certificate off.
+    #[serde(rename = "enableHTTPS", skip_serializing_if = "Option::is_none")]
+    enable_https: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tls_config: Option<TlsConfig>,
+    node_cache_capable: bool,
+    ignorable: bool,
+    http_timeout: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    managed_resources: Vec<ManagedResource>,
+}
+
+/// The TLS part for an https URL. Its files are on the scheduler's machine, so they are not opened.
+#[derive(Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TlsConfig {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ca_file: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cert_file: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key_file: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server_name: Option<String>,
+}
+
 pub(super) fn scheduler_config(args: &SchedulerConfigArgs) -> Result<ExitCode> {
-    let tls = tls_config(args)?;
     check_flags(args)?;
     let roster = load_all(&args.policies, &args.engine, args.output)?;
     if binds(args) {
@@ -30,7 +90,7 @@ pub(super) fn scheduler_config(args: &SchedulerConfigArgs) -> Result<ExitCode> {
     remark_on_limits(args, &roster, bind_group);
     let scales = Scales::new(args, &roster)?;
     let groups = roster.groups();
-    let mut extenders: Vec<Value> =
+    let mut extenders: Vec<Extender> =
         groups.filter_map(|(name, group)| extender(args, &scales, bind_group, name, group)).collect();
     if extenders.is_empty() {
         bail!("{} holds no policy that kube-scheduler could ask", args.policies.display());
@@ -38,24 +98,28 @@ pub(super) fn scheduler_config(args: &SchedulerConfigArgs) -> Result<ExitCode> {
     remark_on_stranger(args, &extenders);
     resources::keep_unique(&mut extenders);
     resources::ignore(&mut extenders, &args.ignored_by_scheduler)?;
-    add_tls(&mut extenders, tls.as_ref());
-    let config = configuration(args, &scales, &extenders);
+    let config = Configuration {
+        api_version: "kubescheduler.config.k8s.io/v1",
+        kind: "KubeSchedulerConfiguration",
+        client_connection: args.kubeconfig.clone().map(|kubeconfig| ClientConnection { kubeconfig }),
+        profiles: scales.profiles(args),
+        extenders,
+    };
     match args.output {
-        OutputFormat::Json => output::print(&format!("{config:#}\n"))?,
-        OutputFormat::Text if scales.are_fine() => {
-            output::print(&yaml::with_comment(&yaml::of(&config), "profiles", &scales.comment()))?;
-        }
-        OutputFormat::Text => output::print(&yaml::of(&config))?,
+        OutputFormat::Json => output::print_json(&config)?,
+        OutputFormat::Text => output::print(&(scales.comment() + &serde_saphyr::to_string(&config)?))?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Flags that contradict each other or kube-scheduler.
 fn check_flags(args: &SchedulerConfigArgs) -> Result<()> {
-    let repeated = args.profiles.iter().enumerate().find(|(at, name)| args.profiles[..*at].contains(name));
-    if let Some((_, name)) = repeated {
-        bail!("--profile {name} is given twice: kube-scheduler refuses two profiles of one name");
-    }
+    let needs_https = tls_config(args).is_some() && !args.url.starts_with("https://");
+    ensure!(
+        !needs_https,
+        "--url is {}: a CA, a certificate or a server name needs one that begins with https://",
+        args.url
+    );
     if args.http_timeout <= REQUEST_TIMEOUT {
         output::remark(&format!(
             "--http-timeout {} is not above --request-timeout of `serve` ({} by default): kube-scheduler gives up before plimsoll answers; raise it, or lower --request-timeout",
@@ -67,8 +131,8 @@ fn check_flags(args: &SchedulerConfigArgs) -> Result<()> {
 }
 
 /// Says that the configuration binds no pod, if plimsoll would refuse the scheduler's bind calls.
-fn remark_on_stranger(args: &SchedulerConfigArgs, extenders: &[Value]) {
-    if extenders.iter().any(|stanza| stanza.get("bindVerb").is_some()) && is_stranger(args) {
+fn remark_on_stranger(args: &SchedulerConfigArgs, extenders: &[Extender]) {
+    if extenders.iter().any(|extender| extender.bind_verb.is_some()) && is_stranger(args) {
         output::remark(&format!(
             "{NOT_BOUND} {}: give --cert-file and --key-file and an https URL, or --no-bind, or start plimsoll with --bind-without-authentication where the network is trusted",
             args.url
@@ -76,50 +140,14 @@ fn remark_on_stranger(args: &SchedulerConfigArgs, extenders: &[Value]) {
     }
 }
 
-fn add_tls(extenders: &mut [Value], tls: Option<&Value>) {
-    let Some(tls) = tls else { return };
-    for stanza in extenders {
-        stanza["tlsConfig"] = tls.clone();
-        // Without a CA this key turns the check of plimsoll's certificate off.
-        if tls.get("caFile").is_some() {
-            stanza["enableHTTPS"] = true.into();
-        }
-    }
-}
-
-fn configuration(args: &SchedulerConfigArgs, scales: &Scales, extenders: &[Value]) -> Value {
-    let mut config = json!({
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "extenders": extenders,
-    });
-    if let Some(kubeconfig) = &args.kubeconfig {
-        config["clientConnection"] = json!({ "kubeconfig": kubeconfig });
-    }
-    if scales.are_fine() {
-        config["profiles"] = scales.profiles(args);
-    } else if !args.profiles.is_empty() {
-        config["profiles"] = args.profiles.iter().map(|name| json!({ "schedulerName": name })).collect();
-    }
-    config
-}
-
-/// The TLS part for an https URL. Its files are on the scheduler's machine, so they are not opened.
-fn tls_config(args: &SchedulerConfigArgs) -> Result<Option<Value>> {
-    let mut tls = Map::new();
-    let files = [("caFile", &args.ca_file), ("certFile", &args.cert_file), ("keyFile", &args.key_file)];
-    for (key, file) in files.into_iter().filter_map(|(key, file)| Some((key, file.as_ref()?))) {
-        tls.insert(key.to_owned(), json!(file));
-    }
-    if let Some(name) = &args.server_name {
-        tls.insert("serverName".to_owned(), json!(name));
-    }
-    if tls.is_empty() {
-        return Ok(None);
-    }
-    let https = args.url.starts_with("https://");
-    ensure!(https, "--url is {}: a CA, a certificate or a server name needs one that begins with https://", args.url);
-    Ok(Some(tls.into()))
+fn tls_config(args: &SchedulerConfigArgs) -> Option<TlsConfig> {
+    let config = TlsConfig {
+        ca_file: args.ca_file.clone(),
+        cert_file: args.cert_file.clone(),
+        key_file: args.key_file.clone(),
+        server_name: args.server_name.clone(),
+    };
+    (config != TlsConfig::default()).then_some(config)
 }
 
 /// Whether plimsoll may bind; without a view of the cluster it could bind nobody.
@@ -179,41 +207,31 @@ fn remark_on_limits(args: &SchedulerConfigArgs, roster: &Roster, bind_group: Opt
     ));
 }
 
-/// The stanza of one group: its URL, and the verbs that its policies have.
+/// The extender of a group; none if its policies have no verb that kube-scheduler asks.
 fn extender(
     args: &SchedulerConfigArgs,
     scales: &Scales,
     bind_group: Option<&str>,
     name: &str,
     group: &Group,
-) -> Option<Value> {
+) -> Option<Extender> {
     let has = |verb| resources::asked(group).any(|member| member.policy.verbs().has(verb));
-    let base = args.url.trim_end_matches('/');
-    let mut stanza = Map::new();
-    let url = if name.is_empty() { base.to_owned() } else { format!("{base}/{name}") };
-    stanza.insert("urlPrefix".into(), url.into());
-    if has(Verb::Filter) {
-        stanza.insert("filterVerb".into(), "filter".into());
-    }
+    let (base, scores) = (args.url.trim_end_matches('/'), scores::scores(group));
     // Filters are asked about preemption candidates too, as if the victims were gone.
-    if has(Verb::Preempt) || has(Verb::Filter) {
-        stanza.insert("preemptVerb".into(), "preempt".into());
-    }
-    if scores::scores(group) {
-        stanza.insert("prioritizeVerb".into(), prioritize_verb(scales.of(name)).into());
-        stanza.insert("weight".into(), scales.weight_of(name, args.weight).into());
-    }
-    if bind_group == Some(name) {
-        stanza.insert("bindVerb".into(), "bind".into());
-    }
-    if stanza.len() == 1 {
-        return None;
-    }
-    stanza.insert("nodeCacheCapable".into(), (!args.full_nodes).into());
-    stanza.insert("ignorable".into(), args.ignorable.into());
-    stanza.insert("httpTimeout".into(), humantime::format_duration(args.http_timeout).to_string().into());
-    if let Some(resources) = resources::managed(group) {
-        stanza.insert("managedResources".into(), resources);
-    }
-    Some(Value::Object(stanza))
+    let preempts = has(Verb::Preempt) || has(Verb::Filter);
+    let binds = bind_group == Some(name);
+    (preempts || scores || binds).then(|| Extender {
+        url_prefix: if name.is_empty() { base.to_owned() } else { format!("{base}/{name}") },
+        filter_verb: has(Verb::Filter).then_some("filter"),
+        preempt_verb: preempts.then_some("preempt"),
+        prioritize_verb: scores.then(|| prioritize_verb(scales.of(name))),
+        bind_verb: binds.then_some("bind"),
+        weight: scores.then(|| scales.weight_of(name, args.weight)),
+        enable_https: args.ca_file.is_some().then_some(true),
+        tls_config: tls_config(args),
+        node_cache_capable: !args.full_nodes,
+        ignorable: args.ignorable,
+        http_timeout: humantime::format_duration(args.http_timeout).to_string(),
+        managed_resources: resources::managed(group),
+    })
 }

@@ -1,9 +1,8 @@
 //! `plimsoll version`: the build, its contract and its engine.
 
-use std::process::ExitCode;
+use std::{collections::BTreeMap, process::ExitCode};
 
 use anyhow::Result;
-use serde_json::json;
 
 use crate::{
     args::{OutputFormat, VersionArgs},
@@ -11,26 +10,25 @@ use crate::{
 };
 
 pub(super) fn version(args: &VersionArgs) -> Result<ExitCode> {
+    // Given to the build as a variable: a build script that runs git would rebuild after each commit.
+    let commit = option_env!("PLIMSOLL_COMMIT").filter(|commit| !commit.is_empty()).unwrap_or("unknown");
+    let platform = format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH);
+    let version = env!("CARGO_PKG_VERSION");
     let build = [
-        ("version", env!("CARGO_PKG_VERSION").to_owned()),
-        // Given to the build as a variable: a build script that runs git would rebuild after each commit.
-        ("commit", option_env!("PLIMSOLL_COMMIT").filter(|commit| !commit.is_empty()).unwrap_or("unknown").to_owned()),
-        ("contract", plimsoll_wasm::CONTRACT.to_owned()),
-        ("engine", plimsoll_wasm::ENGINE.to_owned()),
-        ("platform", format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH)),
+        ("commit", commit),
+        ("contract", plimsoll_wasm::CONTRACT),
+        ("engine", plimsoll_wasm::ENGINE),
+        ("platform", &platform),
     ];
-    output::print(&match args.output {
+    match args.output {
         OutputFormat::Json => {
-            let json: serde_json::Map<_, _> =
-                build.map(|(key, value)| (key.to_owned(), json!(value))).into_iter().collect();
-            format!("{:#}\n", json!(json))
+            let all = build.into_iter().chain([("version", version)]);
+            output::print_json(&all.collect::<BTreeMap<_, _>>())?;
         }
         OutputFormat::Text => {
-            let lines = build.map(|(key, value)| {
-                if key == "version" { format!("plimsoll  {value}\n") } else { format!("{key:<10}{value}\n") }
-            });
-            lines.concat()
+            let lines = build.map(|(key, value)| format!("{key:<10}{value}\n")).concat();
+            output::print(&format!("plimsoll  {version}\n{lines}"))?;
         }
-    })?;
+    }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,6 +1,7 @@
 //! What happens on the request path: it is counted, and logged.
 
 use std::{
+    borrow::Cow,
     sync::atomic::AtomicU64,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
@@ -11,10 +12,11 @@ use plimsoll_core::{
 };
 use plimsoll_http::{TlsObserver, WireObserver};
 use prometheus_client::{
-    encoding::EncodeLabelSet,
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
     registry::{Metric, Registry, Unit},
 };
+
+use super::Labels;
 
 /// Upper bounds in seconds: from 5 microseconds, by factors of 2 to 2.5, to 5 seconds.
 const BUCKETS: [f64; 19] = [
@@ -22,14 +24,8 @@ const BUCKETS: [f64; 19] = [
     5.0,
 ];
 
-/// One label with one of a few values.
-pub(super) type OneLabel = [(&'static str, &'static str); 1];
-
-/// A policy or a group, and one of a few values.
-pub(super) type NamedLabels = [(&'static str, String); 2];
-
 /// A histogram of durations for each set of labels.
-type Seconds<L> = Family<L, Histogram>;
+type Seconds<const N: usize> = Family<Labels<N>, Histogram>;
 
 /// A new metric of the registry.
 pub(super) fn registered<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str) -> M {
@@ -38,10 +34,7 @@ pub(super) fn registered<M: Metric + Clone + Default>(registry: &mut Registry, n
     metric
 }
 
-fn seconds<L>(registry: &mut Registry, name: &str, help: &str) -> Seconds<L>
-where
-    L: EncodeLabelSet + std::fmt::Debug + Clone + std::hash::Hash + Eq + Send + Sync + 'static,
-{
+fn seconds<const N: usize>(registry: &mut Registry, name: &str, help: &str) -> Seconds<N> {
     let family = Family::new_with_constructor((|| Histogram::new(BUCKETS)) as fn() -> Histogram);
     registry.register_with_unit(name, help, Unit::Seconds, family.clone());
     family
@@ -49,64 +42,29 @@ where
 
 /// Counts calls of policies and binds.
 pub(crate) struct PolicyMetrics {
-    calls: Family<CallLabels, Counter>,
-    seconds: Seconds<PolicyLabels>,
-    asked: Family<PolicyLabels, Counter>,
-    evaluated: Family<PolicyLabels, Counter>,
-    rejected: Family<PolicyLabels, Counter>,
-    circuits_opened: Family<NamedLabels, Counter>,
-    caches_disabled: Family<NamedLabels, Counter>,
-    binds: Family<NamedLabels, Counter>,
-    bind_seconds: Seconds<GroupLabel>,
+    calls: Family<Labels<4>, Counter>,
+    seconds: Seconds<3>,
+    evaluated: Family<Labels<3>, Counter>,
+    rejected: Family<Labels<3>, Counter>,
+    circuits_opened: Family<Labels<2>, Counter>,
+    binds: Family<Labels<2>, Counter>,
     bind_retries: Counter,
-    bind_waits: Seconds<GroupLabel>,
-    bind_calls_missed: Family<GroupLabel, Counter>,
-}
-
-type GroupLabel = [(&'static str, String); 1];
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct PolicyLabels {
-    policy: String,
-    verb: &'static str,
-    mode: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct CallLabels {
-    policy: String,
-    verb: &'static str,
-    mode: &'static str,
-    outcome: &'static str,
+    bind_waits: Seconds<1>,
+    bind_calls_missed: Family<Labels<1>, Counter>,
 }
 
 /// Counts requests by group and verb.
 pub(crate) struct WireMetrics {
-    requests: Family<RequestLabels, Counter>,
-    seconds: Seconds<RouteLabels>,
-    nodes: Family<RouteLabels, Counter>,
+    requests: Family<Labels<4>, Counter>,
+    seconds: Seconds<2>,
     post_reply_work_dropped: Counter<u64, AtomicU64>,
-    binds_denied: Family<OneLabel, Counter>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RequestLabels {
-    group: String,
-    verb: &'static str,
-    code: u16,
-    result: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RouteLabels {
-    group: String,
-    verb: &'static str,
+    binds_denied: Family<Labels<1>, Counter>,
 }
 
 /// Counts TLS handshakes, and shows the expiry of the certificate.
 pub(crate) struct TlsMetrics {
-    refused: Family<OneLabel, Counter>,
-    reloads: Family<OneLabel, Counter>,
+    refused: Family<Labels<1>, Counter>,
+    reloads: Family<Labels<1>, Counter>,
     files_refused: Gauge,
     expiry: Gauge,
 }
@@ -117,19 +75,15 @@ impl PolicyMetrics {
     pub(super) fn new(registry: &mut Registry) -> Self {
         let evaluated = "Nodes or candidates that the guest evaluated; the other answers came from the decision cache";
         let opened = "Times that consecutive faults opened a policy's circuit";
-        let disabled = "Times that the decision cache was disabled for a verb of a policy version";
         let retries = "Times that policies were asked again about a bind, because what they had read had changed";
         let missed = "Bind calls that a filter waited for and that did not come in time, by the group of the filter";
         Self {
             calls: registered(registry, "policy_calls", "Calls of a policy by outcome"),
             seconds: seconds(registry, "policy_duration", "Time of one call of a policy, all its nodes together"),
-            asked: registered(registry, "policy_nodes", "Nodes or candidates that a policy decided about"),
             evaluated: registered(registry, "policy_evaluations", evaluated),
             rejected: registered(registry, "policy_rejections", "Nodes or candidates that a policy rejected"),
             circuits_opened: registered(registry, "policy_circuit_opened", opened),
-            caches_disabled: registered(registry, "decision_cache_disabled", disabled),
             binds: registered(registry, "binds", "Binds by outcome"),
-            bind_seconds: seconds(registry, "bind_duration", "Time of a bind that this replica made"),
             bind_retries: registered(registry, "bind_retries", retries),
             bind_waits: seconds(
                 registry,
@@ -149,19 +103,17 @@ impl PolicyMetrics {
     }
 }
 
-fn circuit_labels(member: &Member) -> NamedLabels {
-    [("policy", member.id().to_owned()), ("mode", member.config.mode.as_str().to_owned())]
+fn circuit_labels(member: &Member) -> Labels<2> {
+    [("policy", member.id().to_owned().into()), ("mode", member.config.mode.as_str().into())]
 }
 
 impl Observer for PolicyMetrics {
     fn called(&self, call: CallOf<'_>, outcome: Outcome<'_>, elapsed: Duration) {
-        let (member, verb) = (call.member, call.verb.as_str());
-        let (policy, mode) = (member.id().to_owned(), member.config.mode.as_str());
-        let labels = PolicyLabels { policy, verb, mode };
+        let (policy, mode) = (Cow::from(call.member.id().to_owned()), call.member.config.mode.as_str());
+        let labels = [("policy", policy), ("verb", call.verb.as_str().into()), ("mode", mode.into())];
         self.seconds.get_or_create(&labels).observe(elapsed.as_secs_f64());
         let outcome = match outcome {
-            Outcome::Answered { asked, rejected, evaluated } => {
-                self.asked.get_or_create(&labels).inc_by(asked as u64);
+            Outcome::Answered { asked: _, rejected, evaluated } => {
                 self.evaluated.get_or_create(&labels).inc_by(evaluated as u64);
                 self.rejected.get_or_create(&labels).inc_by(rejected as u64);
                 "answered"
@@ -171,7 +123,8 @@ impl Observer for PolicyMetrics {
                 fault.kind.as_str()
             }
         };
-        self.calls.get_or_create_owned(&CallLabels { policy: labels.policy, verb, mode, outcome }).inc();
+        let [policy, verb, mode] = labels;
+        self.calls.get_or_create(&[policy, verb, mode, ("outcome", outcome.into())]).inc();
     }
 
     fn would_reject(&self, call: CallOf<'_>, rejections: &ShadowRejections<'_>) {
@@ -202,12 +155,8 @@ impl Observer for PolicyMetrics {
 
     fn bound(&self, report: &BindReport<'_>) {
         crate::binding::log(report);
-        let outcome = bind_outcome(report.outcome);
-        if outcome != "forwarded" {
-            let labels = [("group", report.group.to_owned())];
-            self.bind_seconds.get_or_create(&labels).observe(report.elapsed.as_secs_f64());
-        }
-        self.binds.get_or_create(&[("group", report.group.to_owned()), ("outcome", outcome.to_owned())]).inc();
+        let (group, outcome) = (report.group.to_owned(), bind_outcome(report.outcome));
+        self.binds.get_or_create(&[("group", group.into()), ("outcome", outcome.into())]).inc();
     }
 
     fn bind_asked_again(&self, _: &BindQuery<'_>) {
@@ -215,7 +164,7 @@ impl Observer for PolicyMetrics {
     }
 
     fn waited_for_bind_calls(&self, group: &str, wait: BindCallWait) {
-        let labels = [("group", group.to_owned())];
+        let labels = [("group", group.to_owned().into())];
         self.bind_waits.get_or_create(&labels).observe(wait.elapsed.as_secs_f64());
         self.bind_calls_missed.get_or_create(&labels).inc_by(wait.missed as u64);
     }
@@ -223,7 +172,6 @@ impl Observer for PolicyMetrics {
     fn cache_disabled(&self, member: &Member, verb: Verb, reason: Disabled) {
         let (policy, verb) = (member.id(), verb.as_str());
         tracing::warn!(policy, version = member.version, verb, %reason, "the decision cache is disabled for this policy: it is called for every request");
-        self.caches_disabled.get_or_create(&[("policy", policy.to_owned()), ("verb", verb.to_owned())]).inc();
     }
 }
 
@@ -259,18 +207,8 @@ fn bind_outcome(outcome: Result<&BindOutcome, &DecideError>) -> &'static str {
         Ok(BindOutcome::AlreadyBound) => "already-bound",
         Ok(BindOutcome::Forward(_)) => "forwarded",
         Err(DecideError::Policy { .. }) => "fault",
-        Err(DecideError::Unbound(unbound)) => match unbound {
-            Unbound::Refused(_) => "refused",
-            Unbound::Retry(_) => "not-yet",
-            Unbound::Metadata(_) => "bad-metadata",
-            Unbound::NoBinder | Unbound::NoLeader(_) => "no-leader",
-            Unbound::OutOfTime => "timeout",
-            Unbound::PodBusy { .. } => "undecided",
-            Unbound::Restless(_) => "changed",
-            Unbound::Stale(_) => "stale",
-            Unbound::UnknownNode(_) => "unknown-node",
-            Unbound::Binder { .. } => "api-error",
-        },
+        Err(DecideError::Unbound(Unbound::Refused(_))) => "refused",
+        Err(DecideError::Unbound(unbound)) if unbound.is_routine() => "not-bound",
         Err(_) => "error",
     }
 }
@@ -288,7 +226,6 @@ impl WireMetrics {
                 "request_duration",
                 "Time from the first byte of an extender call to its answer",
             ),
-            nodes: registered(registry, "request_nodes", "Nodes in extender calls"),
             post_reply_work_dropped: registered(registry, "shadow_dropped", dropped),
             binds_denied: registered(registry, "binds_denied", denied),
         }
@@ -296,12 +233,12 @@ impl WireMetrics {
 }
 
 impl WireObserver for WireMetrics {
-    fn answered(&self, group: &str, verb: &'static str, status: u16, failed: bool, nodes: usize, elapsed: Duration) {
-        let labels = RouteLabels { group: group.to_owned(), verb };
+    fn answered(&self, group: &str, verb: &'static str, status: u16, failed: bool, _: usize, elapsed: Duration) {
+        let labels = [("group", group.to_owned().into()), ("verb", verb.into())];
         self.seconds.get_or_create(&labels).observe(elapsed.as_secs_f64());
-        self.nodes.get_or_create(&labels).inc_by(nodes as u64);
-        let result = if failed { "error" } else { "ok" };
-        self.requests.get_or_create(&RequestLabels { group: labels.group, verb, code: status, result }).inc();
+        let ([group, verb], result) = (labels, if failed { "error" } else { "ok" });
+        let labels = [group, verb, ("code", status.to_string().into()), ("result", result.into())];
+        self.requests.get_or_create(&labels).inc();
     }
 
     fn post_reply_work_dropped(&self) {
@@ -309,7 +246,7 @@ impl WireObserver for WireMetrics {
     }
 
     fn bind_denied(&self, reason: &'static str) {
-        self.binds_denied.get_or_create(&[("reason", reason)]).inc();
+        self.binds_denied.get_or_create(&[("reason", reason.into())]).inc();
     }
 }
 
@@ -334,11 +271,12 @@ impl TlsMetrics {
 
 impl TlsObserver for TlsMetrics {
     fn refused(&self, reason: &'static str) {
-        self.refused.get_or_create(&[("reason", reason)]).inc();
+        self.refused.get_or_create(&[("reason", reason.into())]).inc();
     }
 
     fn reloaded(&self, taken: bool) {
-        self.reloads.get_or_create(&[("result", if taken { "loaded" } else { "refused" })]).inc();
+        let result = if taken { "loaded" } else { "refused" };
+        self.reloads.get_or_create(&[("result", result.into())]).inc();
         self.files_refused.set(i64::from(!taken));
     }
 

@@ -1,18 +1,18 @@
 //! The metrics that are read at a scrape.
 
-use std::{sync::atomic::AtomicU64, time::Duration};
+use std::{fmt::Debug, sync::atomic::AtomicU64, time::Duration};
 
 use plimsoll_cluster::{Leadership, LeadershipState, WatchStatus};
 use plimsoll_core::CallClass;
 use plimsoll_facts::SourceStatus;
 use plimsoll_wasm::WasmLoader;
 use prometheus_client::{
-    metrics::{counter::Counter, family::Family, gauge::Gauge},
-    registry::{Registry, Unit},
+    encoding::EncodeMetric,
+    metrics::{TypedMetric, counter::Counter, family::Family, gauge::Gauge},
+    registry::Registry,
 };
 
-/// One label of a series.
-type OneLabel = [(&'static str, String); 1];
+use super::Labels;
 
 /// Metrics with their values at one moment.
 pub(crate) struct Page(pub(super) Registry);
@@ -31,47 +31,20 @@ impl Page {
         self.0.register(name, help, gauge);
     }
 
-    /// A gauge with a value of one label for each series.
-    fn gauges<'l>(
+    /// A metric with a value of one label for each series.
+    fn by<M, V>(
         &mut self,
+        label: &'static str,
         name: &str,
         help: &str,
-        label: &'static str,
-        series: impl IntoIterator<Item = (&'l str, usize)>,
-    ) {
-        let family = Family::<OneLabel, Gauge>::default();
+        series: impl IntoIterator<Item = (String, V)>,
+        set: impl Fn(&M, V),
+    ) where
+        M: EncodeMetric + TypedMetric + Debug + Default + Clone + Send + Sync + 'static,
+    {
+        let family = Family::<Labels<1>, M>::default();
         for (value, number) in series {
-            family.get_or_create(&[(label, value.to_owned())]).set(number as i64);
-        }
-        self.0.register(name, help, family);
-    }
-
-    /// The same for durations.
-    fn seconds<'l>(
-        &mut self,
-        name: &str,
-        help: &str,
-        label: &'static str,
-        series: impl IntoIterator<Item = (&'l str, Duration)>,
-    ) {
-        let family = Family::<OneLabel, Gauge<f64, AtomicU64>>::default();
-        for (value, duration) in series {
-            family.get_or_create(&[(label, value.to_owned())]).set(duration.as_secs_f64());
-        }
-        self.0.register_with_unit(name, help, Unit::Seconds, family);
-    }
-
-    /// The same for counters.
-    fn counters<'l>(
-        &mut self,
-        name: &str,
-        help: &str,
-        label: &'static str,
-        series: impl IntoIterator<Item = (&'l str, u64)>,
-    ) {
-        let family = Family::<OneLabel, Counter>::default();
-        for (value, count) in series {
-            family.get_or_create(&[(label, value.to_owned())]).inc_by(count);
+            set(&family.get_or_create(&[(label, value.into())]), number);
         }
         self.0.register(name, help, family);
     }
@@ -82,26 +55,25 @@ impl Page {
         self.gauge("guest_memory_bytes", "Memory of all guest instances, waiting ones included", shares.bytes);
         let help = "The limit in force, from --guest-memory or its default";
         self.gauge("guest_memory_limit_bytes", help, shares.max_bytes);
-        let calls = CallClass::ALL.into_iter().zip(shares.calls);
-        let calls = calls.map(|(class, calls)| (class.as_str(), calls));
-        self.gauges("guest_calls", "Running calls of policies, by purpose", "purpose", calls);
+        let calls = CallClass::ALL.map(|class| class.as_str().to_owned()).into_iter().zip(shares.calls);
+        self.by("purpose", "guest_calls", "Running calls of policies, by purpose", calls, set_number);
     }
 
     /// The watch on the API server, with the limit of `--max-staleness`.
     pub(crate) fn watch(&mut self, status: &WatchStatus, max_staleness: Duration) {
-        let silences = [&status.nodes, &status.pods].map(|status| (status.resource, status.silent_for()));
+        let silences = [&status.nodes, &status.pods].map(|status| (status.resource.to_owned(), status.silent_for()));
+        let limits = silences.clone().map(|(resource, _)| (resource, max_staleness));
         let help = "Time since the last sign of life of the watch, or since the start";
-        self.seconds("watch_staleness", help, "resource", silences);
-        let limits = silences.map(|(resource, _)| (resource, max_staleness));
-        self.seconds("watch_staleness_limit", "The value of --max-staleness", "resource", limits);
+        self.by("resource", "watch_staleness_seconds", help, silences, set_seconds);
+        self.by("resource", "watch_staleness_limit_seconds", "The value of --max-staleness", limits, set_seconds);
         let all = [&status.nodes, &status.pods, &status.namespaces];
-        let events = all.map(|status| (status.resource, status.events));
-        self.counters("watch_events", "Events of the watch, bookmarks left out", "resource", events);
-        let failures = all.map(|status| (status.resource, status.failures));
-        self.counters("watch_failures", "Lists and watches that failed", "resource", failures);
-        let unreadable = [&status.nodes, &status.pods].map(|status| (status.resource, status.unreadable_now));
+        let events = all.map(|status| (status.resource.to_owned(), status.events));
+        let count = |counter: &Counter, events| _ = counter.inc_by(events);
+        self.by("resource", "watch_events", "Events of the watch, bookmarks left out", events, count);
+        let unreadable =
+            [&status.nodes, &status.pods].map(|status| (status.resource.to_owned(), status.unreadable_now));
         let help = "Objects that the API server has now and that cannot be read";
-        self.gauges("watch_unreadable_objects", help, "resource", unreadable);
+        self.by("resource", "watch_unreadable_objects", help, unreadable, set_number);
     }
 
     /// The election.
@@ -112,17 +84,20 @@ impl Page {
 
     /// The sources of `--facts`, and their file.
     pub(crate) fn facts(&mut self, sources: &[SourceStatus], is_file_refused: bool) {
-        let ages = sources.iter().map(|status| (&*status.name, status.age.unwrap_or(status.declared_for)));
+        let ages = sources.iter().map(|status| (status.name.to_string(), status.age.unwrap_or(status.declared_for)));
         let help = "Age of the last values that were read, or the time since it was declared if there were none";
-        self.seconds("facts_age", help, "source", ages);
-        let limits = sources.iter().map(|status| (&*status.name, status.max_age));
-        self.seconds("facts_max_age", "The maxAge of the source", "source", limits);
-        let values = sources.iter().map(|status| (&*status.name, status.values));
-        let help = "Facts in force; 0 while the source is absent";
-        self.gauges("facts_values", help, "source", values);
-        let failures = sources.iter().map(|status| (&*status.name, status.failed));
-        self.counters("facts_failures", "Fetches that failed", "source", failures);
+        self.by("source", "facts_age_seconds", help, ages, set_seconds);
+        let limits = sources.iter().map(|status| (status.name.to_string(), status.max_age));
+        self.by("source", "facts_max_age_seconds", "The maxAge of the source", limits, set_seconds);
         let help = "1 while the facts file cannot be used and the previous sources stay in force";
         self.gauge("facts_file_refused", help, usize::from(is_file_refused));
     }
+}
+
+fn set_number(gauge: &Gauge, number: usize) {
+    gauge.set(number as i64);
+}
+
+fn set_seconds(gauge: &Gauge<f64, AtomicU64>, duration: Duration) {
+    gauge.set(duration.as_secs_f64());
 }

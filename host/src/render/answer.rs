@@ -1,11 +1,9 @@
 //! Renders an answer of a policy: one JSON form for all commands and the admin listener, and one text form for people.
 
-use std::collections::BTreeMap;
-
 use plimsoll_core::{
     Additions, BindMetadata, DecideError, DryBind, Fault, FaultKind, NotBound, Shown, SurveyAnswer, Unbound, Verdict,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::text::one_line;
 
@@ -23,21 +21,31 @@ pub(crate) fn json(answer: &SurveyAnswer) -> Value {
         SurveyAnswer::Score(score) => json!({"score": score}),
         SurveyAnswer::Bind(Err(NotBound::Refused(reason))) => json!({"verdict": "refused", "reason": reason}),
         SurveyAnswer::Bind(Err(NotBound::Retry(reason))) => json!({"verdict": "retry", "reason": reason}),
-        SurveyAnswer::Bind(Ok(BindMetadata { annotations, labels })) => {
-            let annotations = annotations.iter().map(|one| (one.key.to_string(), one.value.to_string().into()));
-            let labels = labels.iter().map(|one| (one.key.to_string(), one.value.to_string().into()));
-            metadata_json(annotations.collect(), labels.collect())
-        }
+        SurveyAnswer::Bind(Ok(given)) => additions_json(&additions(given)),
+    }
+}
+
+fn additions(BindMetadata { annotations, labels }: &BindMetadata) -> Additions {
+    Additions {
+        annotations: annotations.iter().map(|one| (one.key.clone(), one.value.clone())).collect(),
+        labels: labels.iter().map(|one| (one.key.clone(), one.value.clone())).collect(),
     }
 }
 
 /// Labels are rare: they stand there only where there are some.
-fn metadata_json(annotations: Map<String, Value>, labels: Map<String, Value>) -> Value {
-    let mut json = Value::from(Map::from_iter([("annotations".to_owned(), annotations.into())]));
+fn additions_json(Additions { annotations, labels }: &Additions) -> Value {
+    let mut json = json!({"annotations": annotations});
     if !labels.is_empty() {
-        json["labels"] = labels.into();
+        json["labels"] = json!(labels);
     }
     json
+}
+
+fn additions_text(Additions { annotations, labels }: &Additions) -> String {
+    let annotations = annotations.iter().map(|(key, value)| format!("{key}={}", one_line(value)));
+    let labels = labels.iter().map(|(key, value)| format!("label {key}={value}"));
+    let all: Vec<String> = annotations.chain(labels).collect();
+    if all.is_empty() { "no annotation".to_owned() } else { all.join(", ") }
 }
 
 pub(crate) fn fault_json(fault: &Fault) -> Value {
@@ -58,12 +66,7 @@ pub(crate) fn error_json(error: &DecideError) -> Value {
 
 pub(crate) fn bind_json(bind: &DryBind) -> Value {
     match bind {
-        Ok(additions) => {
-            let map = |texts: &BTreeMap<Box<str>, Box<str>>| {
-                texts.iter().map(|(key, value)| (key.to_string(), value.to_string().into())).collect()
-            };
-            metadata_json(map(&additions.annotations), map(&additions.labels))
-        }
+        Ok(additions) => additions_json(additions),
         Err(DecideError::Unbound(Unbound::Retry(reason))) => json!({"verdict": "retry", "reason": reason}),
         Err(DecideError::Unbound(why)) => json!({"verdict": "refused", "reason": why.to_string()}),
         Err(error) => error_json(error),
@@ -100,19 +103,13 @@ pub(crate) fn text(answer: &SurveyAnswer) -> String {
         SurveyAnswer::Score(score) => score.to_string(),
         SurveyAnswer::Bind(Err(NotBound::Refused(reason))) => format!("refused, {}", one_line(reason)),
         SurveyAnswer::Bind(Err(NotBound::Retry(reason))) => format!("retry, {}", one_line(reason)),
-        SurveyAnswer::Bind(Ok(BindMetadata { annotations, labels })) => {
-            let annotations = annotations.iter().map(|one| format!("{}={}", one.key, one_line(&one.value)));
-            no_or(&annotations.chain(labels.iter().map(|one| label_text(&one.key, &one.value))).collect::<Vec<_>>())
-        }
+        SurveyAnswer::Bind(Ok(given)) => additions_text(&additions(given)),
     }
 }
 
 pub(crate) fn bind_text(bind: &DryBind) -> String {
     match bind {
-        Ok(Additions { annotations, labels }) => {
-            let annotations = annotations.iter().map(|(key, value)| format!("{key}={}", one_line(value)));
-            no_or(&annotations.chain(labels.iter().map(|(key, value)| label_text(key, value))).collect::<Vec<_>>())
-        }
+        Ok(additions) => additions_text(additions),
         Err(DecideError::Unbound(Unbound::Retry(reason))) => format!("retry, {}", one_line(reason)),
         Err(DecideError::Unbound(why)) => format!("refused, {}", one_line(&why.to_string())),
         Err(error) => no_decision(error),
@@ -135,12 +132,4 @@ pub(crate) const fn setting_for(kind: FaultKind) -> &'static str {
         FaultKind::AbsentFact => "absent",
         _ => "onError",
     }
-}
-
-fn label_text(key: &str, value: &str) -> String {
-    format!("label {key}={value}")
-}
-
-fn no_or(additions: &[String]) -> String {
-    if additions.is_empty() { "no annotation".to_owned() } else { additions.join(", ") }
 }

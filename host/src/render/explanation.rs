@@ -7,7 +7,7 @@ use plimsoll_core::{Cluster, Explained, Explanation, Gateway, Pod, ReadLine, Sho
 use serde_json::{Value, json};
 
 use super::answer;
-use crate::text::{hint, one_line, push_line};
+use crate::text::{one_line, push_line};
 
 /// Asks about one node among all nodes of the cluster: a policy may read the others.
 pub(crate) fn ask(
@@ -17,14 +17,13 @@ pub(crate) fn ask(
     cluster: &Cluster,
     node: &str,
 ) -> Result<Explanation> {
-    cluster.find(node).ok_or_else(|| no_such_node(cluster, node))?;
+    cluster.find(node).ok_or_else(|| no_such_node(node))?;
     Ok(gateway.explain(group, pod, node)?)
 }
 
-/// The error about a node that a cluster does not have.
-pub(crate) fn no_such_node(cluster: &Cluster, node: &str) -> Error {
-    let names: Vec<&str> = cluster.slots().iter().map(|slot| &**slot.node.name()).collect();
-    anyhow!("the cluster has no node '{}'{}", one_line(node), hint(node, &names))
+/// The error about a node that the cluster does not have.
+pub(crate) fn no_such_node(node: &str) -> Error {
+    anyhow!("the cluster has no node '{}'", one_line(node))
 }
 
 pub(crate) fn as_text(pod: &Pod, node: &str, explanation: &Explanation) -> String {

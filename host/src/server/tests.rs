@@ -8,7 +8,6 @@ use serde_json::json;
 use super::*;
 use crate::{
     args::{Args, Command},
-    commands::serve::config,
     runtimes::Runtimes,
 };
 
@@ -38,7 +37,7 @@ fn a_server_whose_listener_fails_gives_up_the_lease() {
     let Command::Serve(args) = Args::try_parse_from(args).unwrap().command else { panic!("it is serve") };
     let runtimes = Runtimes::start(64).unwrap();
     runtimes.block_on(async {
-        let mut server = Server::start(config(*args).unwrap(), runtimes.wire()).await.unwrap();
+        let mut server = Server::start(*args, runtimes.wire()).await.unwrap();
         // It counts only some time after it was made.
         let leadership = server.leadership.clone().unwrap();
         let leads = || matches!(leadership.leadership_state(), LeadershipState::Leads(_)).then_some(());

@@ -8,15 +8,12 @@ use serde_json::{Value, json};
 
 use super::{
     purity::Purity,
-    trial::{CallTime, ROUNDS},
+    trial::{ROUNDS, nodes_of},
 };
 use crate::text::{self, micros};
 
 /// The remark about a filter that may count pods.
 const LIMITS: &str = "the filter may count pods: its limits are exact for pods that plimsoll binds (bindVerb), and can be exceeded by others; if it counts nothing, its sidecar says counts: false";
-
-/// A shorter time is noise: it is the difference of two measurements.
-const SHORTEST_TIME: Duration = Duration::from_nanos(100);
 
 /// Maximum functions of the contract that are listed by name. An SDK whose linker drops nothing imports all of them,
 /// which says nothing about the policy.
@@ -30,11 +27,10 @@ pub(super) struct CheckReport {
     pub(super) not_called: Option<String>,
     /// Whether its sidecar switches it off.
     pub(super) is_off: bool,
-    pub(super) calls: Vec<(Verb, Result<CallTime, Fault>)>,
+    /// The time of a call of each verb.
+    pub(super) calls: Vec<(Verb, Result<Duration, Fault>)>,
     /// By verb; none unless `--purity` is given and the policy was called.
     pub(super) purity: Option<Vec<Purity>>,
-    /// Remarks on its sidecar.
-    pub(super) notes: Vec<String>,
     /// Whether its filter may count pods.
     pub(super) counts: bool,
 }
@@ -57,12 +53,12 @@ impl CheckReport {
     /// All fields but those that a refused policy has too.
     pub(super) fn as_json(&self) -> Value {
         let inspection = &self.inspection;
+        let wasi = |import: &WasiImport| json!({"interface": import.name, "gets": import.gets});
         json!({
             "note": self.not_called,
-            "notes": self.notes,
             "verbs": inspection.verbs.iter().map(Verb::as_str).collect::<Vec<_>>(),
             "imports": inspection.imports,
-            "wasi": wasi_json(inspection),
+            "wasi": inspection.wasi.iter().map(wasi).collect::<Vec<_>>(),
             "counts": self.counts,
             "coreModule": inspection.is_core_module,
             "stdio": inspection.policy.program().is_some(),
@@ -92,17 +88,15 @@ impl CheckReport {
             ("digest", inspection.digest.clone()),
             ("compile", format!("{}{cached}", text::duration(inspection.compiled_in))),
         ];
-        lines.splice(2..2, wasi_lines(inspection).into_iter().map(|line| ("wasi", line)));
+        let wasi = inspection.wasi.iter().map(|import| ("wasi", format!("{}: {}", import.interface(), import.gets)));
+        lines.splice(2..2, wasi);
         if self.counts {
             lines.push(("limits", LIMITS.to_owned()));
         }
         if let Some(sidecar) = &self.sidecar {
             lines.push(("sidecar", sidecar.display().to_string()));
         }
-        lines.extend(self.notes.iter().map(|note| ("note", note.clone())));
-        for (verb, time) in &self.calls {
-            lines.push(("call", format!("{verb}: {}", call_text(time))));
-        }
+        lines.extend(self.calls.iter().map(|call| ("call", call_text(call))));
         lines.extend(self.purity_lines());
         lines
     }
@@ -119,31 +113,20 @@ impl CheckReport {
     }
 }
 
-fn call_as_json((verb, time): &(Verb, Result<CallTime, Fault>)) -> Value {
+fn call_as_json((verb, time): &(Verb, Result<Duration, Fault>)) -> Value {
     match time {
-        Ok(time) => json!({
-            "verb": verb.as_str(),
-            "firstMicroseconds": micros(time.first),
-            "nodeMicroseconds": time.further.map(micros),
-        }),
+        Ok(time) => json!({"verb": verb.as_str(), "nodes": nodes_of(*verb), "microseconds": micros(*time)}),
         Err(fault) => json!({"verb": verb.as_str(), "fault": fault.kind.as_str(), "detail": fault.detail}),
     }
 }
 
-fn call_text(time: &Result<CallTime, Fault>) -> String {
+fn call_text((verb, time): &(Verb, Result<Duration, Fault>)) -> String {
     match time {
-        Ok(CallTime { first, further: Some(further) }) => {
-            let bound = if *further < SHORTEST_TIME { "less than " } else { "" };
-            let further = text::duration((*further).max(SHORTEST_TIME));
-            format!(
-                "{} for a fresh instance and a node, {bound}{further} for each further node (best of {ROUNDS} calls)",
-                text::duration(*first)
-            )
+        Ok(time) => {
+            let (time, nodes) = (text::duration(*time), text::count(nodes_of(*verb) as usize, "node"));
+            format!("{verb}: {time} for a fresh instance and {nodes} (best of {ROUNDS} calls)")
         }
-        Ok(CallTime { first, further: None }) => {
-            format!("{} for a fresh instance and its one node (best of {ROUNDS} calls)", text::duration(*first))
-        }
-        Err(fault) => format!("FAULT {fault}"),
+        Err(fault) => format!("{verb}: FAULT {fault}"),
     }
 }
 
@@ -161,20 +144,4 @@ fn imports_text(inspection: &Inspection) -> String {
     let mut interfaces: Vec<&str> = imports.iter().filter_map(|name| name.split('.').next()).collect();
     interfaces.dedup();
     format!("{} functions of {CONTRACT} ({}); --output json lists them", imports.len(), interfaces.join(", "))
-}
-
-/// The interfaces of WASI, one line for each thing that they get.
-fn wasi_lines(inspection: &Inspection) -> Vec<String> {
-    let mut lines: Vec<(&str, Vec<&str>)> = vec![];
-    for import in &inspection.wasi {
-        match lines.iter_mut().find(|(gets, _)| *gets == import.gets) {
-            Some((_, interfaces)) => interfaces.push(import.interface()),
-            None => lines.push((import.gets, vec![import.interface()])),
-        }
-    }
-    lines.into_iter().map(|(gets, interfaces)| format!("{}: {gets}", interfaces.join(", "))).collect()
-}
-
-fn wasi_json(inspection: &Inspection) -> Value {
-    inspection.wasi.iter().map(|WasiImport { name, gets }| json!({"interface": name, "gets": gets})).collect()
 }

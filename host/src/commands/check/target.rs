@@ -45,23 +45,13 @@ fn of_file(file: &Path) -> Result<PolicyFiles> {
     match file.extension().and_then(|ending| ending.to_str()) {
         Some("wasm") => {
             let files = plimsoll_directory::policy_files(file)?;
-            ensure_own(file, files.sidecar.as_deref())?;
-            Ok(files)
+            // Its sidecar may name another module, which is the one that `serve` runs.
+            Ok(files.sidecar.as_deref().map_or(Ok(files.clone()), plimsoll_directory::policy_files)?)
         }
         Some("yaml" | "yml") => Ok(plimsoll_directory::policy_files(file)?),
         _ if file.symlink_metadata().is_err() => bail!("there is no such file or directory"),
         _ => bail!("expected a policy module (.wasm), a sidecar (.yaml), or a directory of them"),
     }
-}
-
-/// Fails if the sidecar beside a module names another module: `serve` would run none with these two.
-fn ensure_own(module: &Path, sidecar: Option<&Path>) -> Result<()> {
-    // A sidecar that is refused has another error, when it is loaded.
-    let named = sidecar.and_then(|sidecar| plimsoll_directory::policy_files(sidecar).ok());
-    let Some(other) = named.filter(|named| named.module != module) else { return Ok(()) };
-    let name = |path: &Path| path.file_name().unwrap_or_default().display().to_string();
-    let sidecar = sidecar.map(name).unwrap_or_default();
-    bail!("its sidecar {sidecar} names another module, {}: check {sidecar}, or rename one of them", name(&other.module))
 }
 
 /// Every policy of a directory and of its groups, as `serve` would find them.

@@ -27,12 +27,9 @@ pub(super) struct Callee {
     counts: bool,
 }
 
-/// The time that a verb takes on the sample cluster, the best of [`ROUNDS`] calls.
-pub(super) struct CallTime {
-    /// A fresh instance and one node.
-    pub(super) first: Duration,
-    /// Each further node; none for a verb that is about one node.
-    pub(super) further: Option<Duration>,
+/// The nodes that a verb is timed with.
+pub(super) const fn nodes_of(verb: Verb) -> u32 {
+    if matches!(verb, Verb::Preempt | Verb::Bind) { 1 } else { sample::NODES }
 }
 
 // === impl Callee ===
@@ -67,22 +64,14 @@ impl Callee {
         self.policy.validate(&Ask::new(Arc::from("check"), view, self.limits()))
     }
 
-    /// Times the verbs that answer about nodes; the first round warms the pool up.
-    pub(super) fn call_times(&self) -> Vec<(Verb, Result<CallTime, Fault>)> {
+    /// The shortest time of a call of each verb that answers about nodes; the first round warms the pool up.
+    pub(super) fn call_times(&self) -> Vec<(Verb, Result<Duration, Fault>)> {
         let timed = [Verb::Filter, Verb::Score, Verb::Rank, Verb::Preempt, Verb::Bind];
         let timed = timed.into_iter().filter(|verb| self.policy.verbs().has(*verb));
         let (pod, cluster) = (Arc::new(sample::pod()), Arc::new(sample::cluster()));
-        let best = |verb, nodes| -> Result<Duration, Fault> {
-            let rounds = (0..ROUNDS).map(|_| self.time(&pod, &cluster, verb, nodes)).collect::<Result<Vec<_>, _>>()?;
-            Ok(rounds.into_iter().min().unwrap_or_default())
-        };
         let time = |verb| {
-            let first = best(verb, 1)?;
-            if matches!(verb, Verb::Preempt | Verb::Bind) {
-                return Ok(CallTime { first, further: None });
-            }
-            let all = best(verb, sample::NODES)?;
-            Ok(CallTime { first, further: Some(all.saturating_sub(first) / (sample::NODES - 1)) })
+            let rounds = (0..ROUNDS).map(|_| self.time(&pod, &cluster, verb)).collect::<Result<Vec<_>, Fault>>()?;
+            Ok(rounds.into_iter().min().unwrap_or_default())
         };
         timed.map(|verb| (verb, time(verb))).collect()
     }
@@ -139,10 +128,10 @@ impl Callee {
         Ok(scores.iter().map(ToString::to_string).collect())
     }
 
-    fn time(&self, pod: &Arc<Pod>, cluster: &Arc<Cluster>, verb: Verb, nodes: u32) -> Result<Duration, Fault> {
-        let slots: Vec<u32> = (0..nodes).collect();
+    fn time(&self, pod: &Arc<Pod>, cluster: &Arc<Cluster>, verb: Verb) -> Result<Duration, Fault> {
+        let slots: Vec<u32> = (0..nodes_of(verb)).collect();
         let started = Instant::now();
-        let ask = self.ask(pod, cluster, nodes);
+        let ask = self.ask(pod, cluster, nodes_of(verb));
         match verb {
             Verb::Filter => check_answers(&self.policy.filter(&ask, &slots)?, slots.len()),
             Verb::Score => check_answers(&self.policy.score(&ask, &slots)?, slots.len()),

@@ -66,7 +66,7 @@ const OTHER: Template = Template {
     about_tests: "which need no WebAssembly",
     makefile: "",
     workflow: "",
-    checkout: template!("common/checkout.yml"),
+    checkout: "",
     ignored: "",
     sidecar: "",
     files: &[],
@@ -119,8 +119,7 @@ impl Template {
 
     /// The files with their paths in the folder of the policy.
     pub(super) fn files(&self, name: &str, sdk: &Sdk) -> Vec<(String, String)> {
-        let (sdk_path, note) = (sdk.reference(), sdk.note());
-        let checkout = if sdk.is_checkout() { format!("\n{}", self.checkout.trim_end()) } else { String::new() };
+        let checkout = if sdk.is_checkout { format!("\n{}", self.checkout.trim_end()) } else { String::new() };
         // Replaced in this order: a text may contain keys that come after it.
         let values = [
             ("@MAKEFILE@", self.makefile.trim_end()),
@@ -132,9 +131,8 @@ impl Template {
             ("@SOURCE@", self.source),
             ("@TESTS@", self.tests),
             ("@ABOUT_TESTS@", self.about_tests),
-            ("@SDK@", &sdk_path),
-            ("@SDK_FOLDER@", sdk.folder()),
-            ("@SDK_NOTE@", &note),
+            ("@SDK@", &sdk.reference),
+            ("@SDK_NOTE@", &sdk.note),
             ("@VERSION@", env!("CARGO_PKG_VERSION")),
         ];
         let filled = |text: &str| values.iter().fold(text.to_owned(), |text, (key, value)| text.replace(key, value));

@@ -1,11 +1,18 @@
-//! The report of `plimsoll run` on one pod, which is written as text or as JSON.
+//! The report of `plimsoll run` on one pod: a table of the nodes and a summary for people, JSON for programs.
 
-mod json;
-mod text;
+use std::{collections::BTreeMap, sync::Arc};
 
-use std::collections::{BTreeMap, BTreeSet};
+use comfy_table::{Table, presets};
+use plimsoll_core::{
+    DecideError, FaultKind, FilterOutcome, Member, Mode, OnError, Pod, ScoreScale, Survey, SurveyAnswer, SurveyColumn,
+    Verb, Verdict,
+};
+use serde_json::{Value, json};
 
-use plimsoll_core::{DecideError, DryBind, FilterOutcome, Mode, Pod, ScoreScale, Survey, SurveyColumn, Verb, Verdict};
+use crate::{
+    render::answer,
+    text::{count, one_line, push_line},
+};
 
 /// The result for one pod.
 pub(super) struct RunReport {
@@ -13,12 +20,6 @@ pub(super) struct RunReport {
     survey: Survey,
     /// One for each node, the best first.
     rows: Vec<ReportRow>,
-    /// The rows of nodes to show; the decision is about all of them.
-    shown: Vec<usize>,
-    /// Whether any policy scores the nodes for this pod.
-    is_scored: bool,
-    /// The scale of the scores.
-    scale: ScoreScale,
     /// Why there is no decision: then nothing is known about any node.
     filter_error: Option<DecideError>,
     /// Why there are no scores; kube-scheduler continues without them.
@@ -33,10 +34,9 @@ struct ReportRow {
     /// None if there is no decision.
     verdict: Option<Verdict>,
     score: Option<u32>,
+    /// Whether the row is shown; the decision is about all nodes.
+    is_shown: bool,
 }
-
-/// The dry-run binds for the nodes of `--node`.
-type Binds<'b> = [(&'b str, &'b DryBind)];
 
 // === impl ReportRow ===
 
@@ -56,16 +56,15 @@ impl ReportRow {
 // === impl RunReport ===
 
 impl RunReport {
+    /// The report without scores.
     pub(super) fn new(
         pod: &Pod,
         nodes: Vec<String>,
         survey: Survey,
         filter: Result<FilterOutcome, DecideError>,
-        kept: &[usize],
-        (scale, scores): (ScoreScale, Result<Vec<u32>, DecideError>),
     ) -> Self {
         let verdict = filter.is_ok().then_some(Verdict::Fits);
-        let row = |(at, node)| ReportRow { at, node, verdict: verdict.clone(), score: None };
+        let row = |(at, node)| ReportRow { at, node, verdict: verdict.clone(), score: None, is_shown: true };
         let mut rows: Vec<ReportRow> = nodes.into_iter().enumerate().map(row).collect();
         if let Ok(outcome) = &filter {
             for rejection in &outcome.rejected {
@@ -75,21 +74,35 @@ impl RunReport {
                 rows[rejection.node as usize].verdict = Some(verdict);
             }
         }
-        let is_scored = survey.columns.iter().any(scores_nodes);
-        if let (Ok(scores), true) = (&scores, is_scored) {
-            kept.iter().zip(scores).for_each(|(at, score)| rows[*at].score = Some(*score));
-        }
-        // The best first; rejected nodes last, in the order of the cluster.
-        rows.sort_by_key(|row| (!row.fits(), row.score.map_or(0, |score| -i64::from(score)), row.at));
         let pod = format!("{}/{}", pod.namespace(), pod.name());
-        let shown = (0..rows.len()).collect();
-        let (filter_error, score_error) = (filter.err(), scores.err());
-        Self { pod, survey, rows, shown, is_scored, scale, filter_error, score_error }
+        Self { pod, survey, rows, filter_error: filter.err(), score_error: None }
+    }
+
+    /// The indices of the nodes that fit.
+    pub(super) fn kept(&self) -> impl Iterator<Item = usize> {
+        self.rows.iter().filter(|row| row.fits()).map(|row| row.at)
+    }
+
+    /// Adds the scores of the nodes at these indices, if a policy scores them.
+    pub(super) fn add_scores(&mut self, kept: &[usize], scores: Result<Vec<u32>, DecideError>) {
+        let is_scored = self.survey.columns.iter().any(scores_nodes);
+        match scores {
+            Ok(scores) if is_scored => {
+                kept.iter().zip(scores).for_each(|(at, score)| self.rows[*at].score = Some(score));
+            }
+            Ok(_) => {}
+            Err(error) => self.score_error = Some(error),
+        }
+    }
+
+    /// The best first; rejected nodes last, in the order of the cluster.
+    pub(super) fn sort(&mut self) {
+        self.rows.sort_by_key(|row| (!row.fits(), row.score.map_or(0, |score| -i64::from(score)), row.at));
     }
 
     /// Shows only the rows of these nodes.
-    pub(super) fn show_only(&mut self, nodes: &BTreeSet<&str>) {
-        self.shown.retain(|at| nodes.contains(self.rows[*at].node.as_str()));
+    pub(super) fn show_only(&mut self, nodes: &[String]) {
+        self.rows.iter_mut().for_each(|row| row.is_shown = nodes.contains(&row.node));
     }
 
     /// Whether kube-scheduler would have got all its answers.
@@ -97,8 +110,140 @@ impl RunReport {
         self.filter_error.is_none() && self.score_error.is_none()
     }
 
+    pub(super) fn as_json(&self) -> Value {
+        let column = |column: &SurveyColumn| {
+            json!({
+                "policy": column.member.id(),
+                "verb": column.verb.as_str(),
+                "mode": column.member.config.mode.as_str(),
+                "onError": column.member.config.on_error(column.verb).as_str(),
+                "fault": column.answers.as_ref().err().map(answer::fault_json),
+            })
+        };
+        let not_asked = |(member, why): &(Arc<Member>, &str)| json!({"policy": member.id(), "why": why});
+        json!({
+            "pod": self.pod,
+            "decision": self.decision_json(),
+            "nodes": self.shown().map(|row| self.row_json(row)).collect::<Vec<_>>(),
+            "asked": self.survey.columns.iter().map(column).collect::<Vec<_>>(),
+            "notAsked": self.survey.not_asked.iter().map(not_asked).collect::<Vec<_>>(),
+        })
+    }
+
+    /// The verdict for all nodes, and its details.
+    fn decision_json(&self) -> Value {
+        if let Some(error) = &self.filter_error {
+            return answer::error_json(error);
+        }
+        json!({
+            "verdict": if self.left() == 0 { "unschedulable" } else { "fits" },
+            "nodes": self.rows.len(),
+            "left": self.left(),
+            "best": self.best().map(|row| json!({"node": row.node, "score": row.score})),
+            "scores": self.score_error.as_ref().map(answer::error_json),
+        })
+    }
+
+    fn row_json(&self, row: &ReportRow) -> Value {
+        let answer = |column: &SurveyColumn| {
+            let answer = column.answers.as_ref().ok()?.get(row.at)?.as_ref()?;
+            Some(json!({"policy": column.member.id(), "verb": column.verb.as_str(), "answer": answer::json(answer)}))
+        };
+        json!({
+            "node": row.node,
+            "fits": row.verdict.as_ref().map(|verdict| *verdict == Verdict::Fits),
+            "decision": row.verdict.as_ref().map_or_else(|| json!({"verdict": "error"}), answer::verdict_json),
+            "score": row.score,
+            "answers": self.survey.columns.iter().filter_map(answer).collect::<Vec<_>>(),
+        })
+    }
+
+    pub(super) fn as_text(&self, most_rows: usize) -> String {
+        let mut text = String::new();
+        push_line(&mut text, format_args!("pod {}", self.pod));
+        // The table has line breaks; its cells were escaped one by one.
+        text.extend(["\n", &self.table(most_rows).to_string(), "\n"]);
+        if let Some(more) = self.shown().count().checked_sub(most_rows).filter(|more| *more > 0) {
+            push_line(&mut text, format_args!("... and {} (--rows, --node)", count(more, "more node")));
+        }
+        text.push('\n');
+        push_line(&mut text, self.summary());
+        for (reason, count) in self.histogram() {
+            push_line(&mut text, format_args!("  {count:>5}  {reason}"));
+        }
+        if let Some(error) = &self.score_error {
+            push_line(&mut text, format_args!("no scores: {error}: kube-scheduler goes on without them"));
+        }
+        for column in &self.survey.columns {
+            if let Err(fault) = &column.answers {
+                let (id, verb, nodes) = (column.member.id(), column.verb, count(self.rows.len(), "node"));
+                let effect = consequence(column, fault.kind);
+                push_line(
+                    &mut text,
+                    format_args!("policy {id} failed to {verb} in a call about all {nodes}: {fault} ({effect})"),
+                );
+            }
+        }
+        for (member, why) in &self.survey.not_asked {
+            push_line(&mut text, format_args!("policy {} is not asked: {why}", member.id()));
+        }
+        text
+    }
+
+    fn table(&self, most_rows: usize) -> Table {
+        let mut table = Table::new();
+        table.load_style(presets::NOTHING);
+        let heads = self.survey.columns.iter().map(|column| {
+            let shadow = if column.member.config.mode == Mode::Shadow { " (shadow)" } else { "" };
+            format!("{}\n{}{}{shadow}", column.member.id(), column.verb, scale(column))
+        });
+        let first = ["node".to_owned(), "decision".to_owned(), format!("score\n0 to {}", ScoreScale::Coarse.max())];
+        table.set_header(first.into_iter().chain(heads));
+        for row in self.shown().take(most_rows) {
+            let decision = match &row.verdict {
+                None => "error",
+                Some(Verdict::Fits) => "fits",
+                Some(Verdict::Unschedulable(_)) => "unschedulable",
+                Some(Verdict::Unresolvable(_)) => "unresolvable",
+            };
+            let score = row.score.map_or_else(String::new, |score| score.to_string());
+            let cells = self.survey.columns.iter().map(|column| cell(column, row.at));
+            table.add_row([one_line(&row.node).into_owned(), decision.to_owned(), score].into_iter().chain(cells));
+        }
+        table
+    }
+
+    fn summary(&self) -> String {
+        if let Some(error) = &self.filter_error {
+            return answer::no_decision(error);
+        }
+        let best = match self.best() {
+            Some(best) => self.best_text(best),
+            None if self.left() > 0 && self.score_error.is_none() => "; no policy scores them".to_owned(),
+            None => String::new(),
+        };
+        let are = if self.left() == 1 || self.rows.len() == 1 { "is" } else { "are" };
+        format!("{} of {} {are} left{best}", self.left(), count(self.rows.len(), "node"))
+    }
+
+    fn best_text(&self, best: &ReportRow) -> String {
+        let score =
+            best.score.map_or_else(String::new, |score| format!(" with {score} of {}", ScoreScale::Coarse.max()));
+        let equal = self.rows.iter().filter(|row| row.fits() && row.score == best.score).count() - 1;
+        let others = match equal {
+            0 => String::new(),
+            1 => "; 1 other has the same score".to_owned(),
+            equal => format!("; {equal} others have the same score"),
+        };
+        format!("; best is {}{score}{others}", best.node)
+    }
+
+    fn shown(&self) -> impl Iterator<Item = &ReportRow> {
+        self.rows.iter().filter(|row| row.is_shown)
+    }
+
     fn left(&self) -> usize {
-        self.rows.iter().filter(|row| row.fits()).count()
+        self.kept().count()
     }
 
     /// The first node of the highest score; none if nobody scores the nodes.
@@ -122,4 +267,35 @@ impl RunReport {
 fn scores_nodes(column: &SurveyColumn) -> bool {
     let config = &column.member.config;
     column.verb != Verb::Filter && config.mode == Mode::Enforce && config.weight > 0
+}
+
+/// The scale of a column's numbers, and the weight that they have in the score.
+fn scale(column: &SurveyColumn) -> String {
+    match (column.verb, column.member.config.weight) {
+        (Verb::Filter, _) => String::new(),
+        (_, 1) => ", 0 to 100".to_owned(),
+        (_, weight) => format!(", 0 to 100\nweight {weight}"),
+    }
+}
+
+/// The effect of a policy's fault on the decision, and the setting that decides it.
+fn consequence(column: &SurveyColumn, kind: FaultKind) -> String {
+    let config = &column.member.config;
+    let setting = answer::setting_for(kind);
+    match (config.mode, config.on_fault(column.verb, kind)) {
+        (Mode::Shadow, _) => "in shadow: it decides nothing".to_owned(),
+        (_, OnError::Fail) => format!("{setting}: fail"),
+        (_, OnError::Ignore) => format!("{setting}: ignore: it is left out"),
+    }
+}
+
+fn cell(column: &SurveyColumn, at: usize) -> String {
+    let Ok(answers) = &column.answers else { return "fault".to_owned() };
+    match answers.get(at).and_then(Option::as_ref) {
+        None => "node not seen".to_owned(),
+        Some(SurveyAnswer::Verdict(Verdict::Unschedulable(reason) | Verdict::Unresolvable(reason))) => {
+            one_line(reason).into_owned()
+        }
+        Some(answer) => answer::text(answer),
+    }
 }

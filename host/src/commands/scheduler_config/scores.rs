@@ -3,13 +3,11 @@
 //! kube-scheduler adds `score x weight x 10` for each extender to `score x weight` for each of its own plugins. Where one
 //! group answers on a scale that is `factor` times as fine, all other weights are multiplied by `factor`.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, ensure};
 use plimsoll_core::{Group, Member, Roster, ScoreScale, Verb};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::resources;
@@ -34,8 +32,14 @@ const DEFAULT_WEIGHTS: [(&str, u32); 9] = [
 /// The profile that kube-scheduler has if the configuration names none.
 const DEFAULT_PROFILE: &str = "default-scheduler";
 
-/// A plugin's weight is an int32 in kube-scheduler's configuration.
-const MAX_PLUGIN_WEIGHT: u64 = i32::MAX as u64;
+/// A profile of the scheduler, with weights if they differ from its own.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Profile {
+    scheduler_name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plugins: Option<Value>,
+}
 
 /// The scales of the groups that have another than the coarse one.
 pub(super) struct Scales {
@@ -48,14 +52,15 @@ pub(super) struct Scales {
 
 impl Scales {
     /// # Errors
-    /// If a group does not exist or does not score, or a weight is too high for kube-scheduler.
+    /// If a group does not exist or does not score.
     pub(super) fn new(args: &SchedulerConfigArgs, roster: &Roster) -> Result<Self> {
         let mut by_group = BTreeMap::new();
         for fine in &args.fine_scores {
             let group = roster.group(&fine.group).filter(|group| scores(group));
             ensure!(
                 group.is_some(),
-                "--fine-scores {fine}: expected a group with a policy that scores; there is {}",
+                "--fine-scores {}: expected a group with a policy that scores; there is {}",
+                shown(&fine.group),
                 scoring_groups(roster)
             );
             ensure!(
@@ -65,9 +70,7 @@ impl Scales {
             );
         }
         let factor = by_group.values().map(|scale| scale.factor()).max().unwrap_or(1);
-        let scales = Self { by_group, factor };
-        scales.check(args)?;
-        Ok(scales)
+        Ok(Self { by_group, factor })
     }
 
     /// The scale on which a group answers.
@@ -82,67 +85,37 @@ impl Scales {
         u64::from(weight) * u64::from(self.factor / self.of(group).factor())
     }
 
-    /// Whether a group has other scores than the coarse ones.
-    pub(super) fn are_fine(&self) -> bool {
-        !self.by_group.is_empty()
-    }
-
-    /// The profiles with the weights of the scheduler's score plugins.
-    ///
-    /// `multiPoint` enables a plugin at each of its extension points. The scheduler's own are there already; others are
-    /// enabled for scores alone.
-    pub(super) fn profiles(&self, args: &SchedulerConfigArgs) -> Value {
-        let default = [DEFAULT_PROFILE.to_owned()];
-        let names = if args.profiles.is_empty() { &default[..] } else { &args.profiles[..] };
-        let enabled =
-            |(name, weight): (&str, u32)| json!({"name": name, "weight": u64::from(weight) * u64::from(self.factor)});
-        let (built_in, others): (Vec<_>, Vec<_>) = plugin_weights(args).partition(|(name, _)| is_own(name));
-        let built_in: Vec<Value> = built_in.into_iter().map(enabled).collect();
-        let others: Vec<Value> = others.into_iter().map(enabled).collect();
-        let mut plugins = json!({"multiPoint": {"enabled": built_in}});
-        if !others.is_empty() {
-            plugins["score"] = json!({"enabled": others});
+    /// The profiles that were named; with fine scores all, with the weights of the scheduler's score plugins.
+    pub(super) fn profiles(&self, args: &SchedulerConfigArgs) -> Vec<Profile> {
+        let mut names = args.profiles.clone();
+        if names.is_empty() && self.are_fine() {
+            names.push(DEFAULT_PROFILE.to_owned());
         }
-        names.iter().map(|name| json!({"schedulerName": name, "plugins": plugins})).collect()
+        let enabled = DEFAULT_WEIGHTS.map(|(name, weight)| json!({"name": name, "weight": weight * self.factor}));
+        // `multiPoint` enables a plugin at each of its extension points, where the scheduler's own are already.
+        let plugins = self.are_fine().then(|| json!({"multiPoint": {"enabled": enabled}}));
+        names.into_iter().map(|scheduler_name| Profile { scheduler_name, plugins: plugins.clone() }).collect()
     }
 
-    /// Says above the weights why they are so high.
+    /// Says above the configuration why the weights are so high; empty without fine scores.
     pub(super) fn comment(&self) -> String {
+        if !self.are_fine() {
+            return String::new();
+        }
         let factor = self.factor;
         format!(
-            "--fine-scores: an extender below answers with scores up to {} instead of 10, so all other weights are\n\
-             {factor} times as high as usual, and everything counts as much as before. Do not use the extenders without\n\
-             these weights: they would outweigh all plugins. Another weight here has to be {factor} times as high, too;\n\
-             --plugin-weight NAME=N does that, and NAME=0 leaves out a plugin that your kube-scheduler does not have.",
+            "# --fine-scores: an extender below answers with scores up to {} instead of 10, so all other weights are\n\
+             # {factor} times as high as usual, and everything counts as much as before. Do not use the extenders without\n\
+             # these weights: they would outweigh all plugins. A weight of your own has to be {factor} times as high, too;\n\
+             # delete a plugin that your kube-scheduler does not have.\n",
             u64::from(factor) * u64::from(ScoreScale::Coarse.max())
         )
     }
 
-    /// Whether kube-scheduler takes the weights.
-    fn check(&self, args: &SchedulerConfigArgs) -> Result<()> {
-        if !self.are_fine() {
-            return Ok(());
-        }
-        let mut named = BTreeSet::new();
-        let twice = args.plugin_weights.iter().find(|given| !named.insert(given.name.as_str()));
-        if let Some(twice) = twice {
-            bail!("--plugin-weight names {} twice: choose one", twice.name);
-        }
-        let factor = u64::from(self.factor);
-        for (name, weight) in plugin_weights(args) {
-            let most = MAX_PLUGIN_WEIGHT / factor;
-            ensure!(
-                u64::from(weight) <= most,
-                "--plugin-weight {name}={weight}: with --fine-scores it becomes {weight} x {factor}, and kube-scheduler takes at most {MAX_PLUGIN_WEIGHT}; expected at most {most}, or --fine-scores without a tie-break"
-            );
-        }
-        Ok(())
+    /// Whether a group has other scores than the coarse ones.
+    fn are_fine(&self) -> bool {
+        !self.by_group.is_empty()
     }
-}
-
-/// Whether kube-scheduler itself has the plugin.
-fn is_own(name: &str) -> bool {
-    DEFAULT_WEIGHTS.iter().any(|(plugin, _)| *plugin == name)
 }
 
 /// Whether a policy of the group has a say in its scores.
@@ -154,19 +127,6 @@ fn scorers(group: &Group) -> impl Iterator<Item = &Arc<Member>> {
     let has_scores =
         |member: &&Arc<Member>| [Verb::Score, Verb::Rank].iter().any(|verb| member.policy.verbs().has(*verb));
     resources::asked(group).filter(has_scores)
-}
-
-/// The weight of each score plugin: the default, or the user's; a plugin of weight 0 is left out.
-fn plugin_weights(args: &SchedulerConfigArgs) -> impl Iterator<Item = (&str, u32)> {
-    let given = |name: &str| args.plugin_weights.iter().find(|given| given.name == name);
-    let defaults = DEFAULT_WEIGHTS.map(|(name, weight)| (name, given(name).map_or(weight, |given| given.weight)));
-    let others: BTreeMap<&str, u32> = args
-        .plugin_weights
-        .iter()
-        .filter(|given| !is_own(&given.name))
-        .map(|given| (given.name.as_str(), given.weight))
-        .collect();
-    defaults.into_iter().chain(others).filter(|(_, weight)| *weight > 0)
 }
 
 fn scoring_groups(roster: &Roster) -> String {

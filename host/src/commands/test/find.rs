@@ -12,9 +12,6 @@ use plimsoll_directory::PolicyFiles;
 use super::report::Skipped;
 use crate::{args::TestArgs, text::count};
 
-/// Maximum number of policies that an error names.
-const SHOWN_POLICIES: usize = 5;
-
 /// Directories of build tools; a module in one of them is tested if that directory is named.
 const LEFT_OUT: [&str; 2] = ["target", "node_modules"];
 
@@ -54,7 +51,7 @@ struct Walk {
 /// If a file or directory that is named does not exist or cannot be read.
 pub(super) fn find(args: &TestArgs) -> Result<Found> {
     let mut walk = Walk::default();
-    let mut named = Vec::new();
+    let mut subjects = Vec::new();
     for file in &args.files {
         match file.extension().and_then(|ending| ending.to_str()) {
             _ if file.is_dir() => walk.add(file, false, 0)?,
@@ -64,12 +61,11 @@ pub(super) fn find(args: &TestArgs) -> Result<Found> {
                 if subject.files.is_err() && Case::read(file).is_ok() {
                     bail!("{} is a case: name its module, and the case with --cases", file.display());
                 }
-                named.push(subject);
+                subjects.push(subject);
             }
             _ => bail!("{}: expected a policy module (.wasm), a sidecar (.yaml) or a directory", file.display()),
         }
     }
-    let mut subjects = named;
     subjects.extend(walk.modules.iter().map(|module| Subject::of(module, true)));
     subjects.extend(sidecars(&walk));
     let mut seen = BTreeSet::new();
@@ -78,13 +74,16 @@ pub(super) fn find(args: &TestArgs) -> Result<Found> {
     match args.cases.as_deref() {
         Some(file) if file.is_file() => {
             drop_bystanders(&mut subjects);
-            take_file(&mut subjects, file)?;
+            for subject in &mut subjects {
+                subject.cases.push(file.to_owned());
+            }
         }
-        Some(directory) => {
-            walk.add(directory, directory.file_name().is_some_and(|name| name == "cases"), 0)?;
-            used.extend(take_cases(&mut subjects, Some(directory))?);
+        named => {
+            if let Some(directory) = named {
+                walk.add(directory, directory.file_name().is_some_and(|name| name == "cases"), 0)?;
+            }
+            used = take_cases(&mut subjects, named)?;
         }
-        None => used.extend(take_cases(&mut subjects, None)?),
     }
     drop_bystanders(&mut subjects);
     Ok(Found { subjects, skipped: orphans(&walk, &used) })
@@ -100,51 +99,28 @@ fn sidecars(walk: &Walk) -> Vec<Subject> {
     near.map(|file| Subject::of(file, true)).collect()
 }
 
-/// The cases of one file, for the one policy.
-fn take_file(subjects: &mut [Subject], file: &Path) -> Result<()> {
-    match subjects {
-        [only] => only.cases.push(file.to_owned()),
-        [] => bail!("--cases {}: no policy was found for it: name its module", file.display()),
-        several => {
-            let names: Vec<String> = several.iter().take(SHOWN_POLICIES).map(Subject::name).collect();
-            let more = if several.len() > SHOWN_POLICIES { ", …" } else { "" };
-            bail!(
-                "--cases {}: a single file is for one policy, and {} were found ({}{more}): name the module or the sidecar of one",
-                file.display(),
-                several.len(),
-                names.join(", ")
-            )
-        }
-    }
-    Ok(())
-}
-
 /// Gives each policy its cases, and returns the real paths of their directories.
 fn take_cases(subjects: &mut [Subject], named: Option<&Path>) -> Result<BTreeSet<PathBuf>> {
-    let usable = subjects.iter().filter(|subject| subject.files.is_ok());
-    let (policies, folders): (BTreeSet<_>, Vec<_>) = usable.map(|subject| (subject.name(), subject.folder())).unzip();
+    let usable: Vec<(PathBuf, String)> = subjects
+        .iter()
+        .filter(|subject| subject.files.is_ok())
+        .map(|subject| (subject.folder(), subject.name()))
+        .collect();
+    // A build and what was deployed from it have one name, and the cases are for both.
+    let is_only = |at: &Path| {
+        let is_below = |folder: &Path| named.is_some() || at == Path::new(".") || folder.starts_with(at);
+        let below = usable.iter().filter(|(folder, _)| is_below(folder)).map(|(_, name)| name);
+        below.collect::<BTreeSet<_>>().len() == 1
+    };
     let mut used = BTreeSet::new();
     for subject in subjects {
-        let is_usable = subject.files.is_ok();
-        let name = subject.name();
-        let folder = subject.folder();
-        let is_only_in_folder = is_usable && folders.iter().filter(|other| **other == folder).count() == 1;
-        // A build and what was deployed from it have one name, and the cases are for both.
-        let is_only_in_run = is_usable && policies.len() == 1;
-        let directories = if let Some(directory) = named {
-            let mut places = places(directory, &name, is_only_in_run);
-            if directory.file_name().is_some_and(|folder| folder == "cases") {
-                places.extend(spellings(&name).map(|name| directory.join(name)));
-            }
-            places.extend(is_only_in_run.then(|| directory.to_owned()));
-            places
-        } else {
-            let mut places = places(&folder, &name, is_only_in_folder);
-            places.extend(self::places(Path::new("."), &name, is_only_in_run));
-            places
-        };
+        let places = named.map_or_else(|| vec![subject.folder(), PathBuf::from(".")], |named| vec![named.to_owned()]);
         let mut taken = BTreeSet::new();
-        for directory in directories {
+        let directories = |at: &PathBuf| {
+            let is_only = subject.files.is_ok() && is_only(at);
+            directories(at, &subject.name(), is_only, named.is_some())
+        };
+        for directory in places.iter().flat_map(directories).collect::<Vec<_>>() {
             let Ok(real) = directory.canonicalize() else { continue };
             if real.is_dir() && taken.insert(real.clone()) {
                 subject.cases.extend(Case::files(&tidy(&directory))?);
@@ -153,6 +129,19 @@ fn take_cases(subjects: &mut [Subject], named: Option<&Path>) -> Result<BTreeSet
         }
     }
     Ok(used)
+}
+
+/// The directories in `at` that may have cases of a policy; `is_only`: cases without a name are its own; `is_named`: `at`
+/// itself may be the directory of cases.
+fn directories(at: &Path, policy: &str, is_only: bool, is_named: bool) -> Vec<PathBuf> {
+    let mut directories: Vec<PathBuf> = is_only.then(|| at.join("cases")).into_iter().collect();
+    directories.extend((is_only && is_named).then(|| at.to_owned()));
+    let is_cases = is_named && at.file_name().is_some_and(|name| name == "cases");
+    for name in spellings(policy) {
+        directories.extend([at.join(&name).join("cases"), at.join("cases").join(&name)]);
+        directories.extend(is_cases.then(|| at.join(&name)));
+    }
+    directories
 }
 
 /// Drops the other files of a directory: YAML that is no sidecar, and modules that only serve others.
@@ -167,12 +156,6 @@ fn drop_bystanders(subjects: &mut Vec<Subject>) {
     });
 }
 
-/// The directories in `at` that may have cases of a policy; `is_only`: cases without a name are its own.
-fn places(at: &Path, policy: &str, is_only: bool) -> Vec<PathBuf> {
-    let named = spellings(policy).flat_map(|name| [at.join(&name).join("cases"), at.join("cases").join(&name)]);
-    named.chain(is_only.then(|| at.join("cases"))).collect()
-}
-
 /// Cargo writes the module of the package `a-b` as `a_b.wasm`.
 fn spellings(name: &str) -> impl Iterator<Item = String> + use<> {
     BTreeSet::from([name.to_owned(), name.replace('_', "-"), name.replace('-', "_")]).into_iter()
@@ -183,7 +166,7 @@ fn orphans(walk: &Walk, used: &BTreeSet<PathBuf>) -> Vec<Skipped> {
     let is_unused = |directory: &&PathBuf| directory.canonicalize().is_ok_and(|real| !used.contains(&real));
     let skipped = |directory: &PathBuf| {
         let cases = Case::files(directory).map_or(0, |files| files.len());
-        let (file, cases) = (tidy(directory), count(cases, "case"));
+        let (file, cases) = (tidy(directory).display().to_string(), count(cases, "case"));
         Skipped { file, why: format!("there is no module for {cases}") }
     };
     walk.cases.iter().filter(is_unused).map(skipped).collect()

@@ -2,14 +2,14 @@
 
 use std::{sync::Arc, time::Instant};
 
-use plimsoll_cases::{CallLimits, Case, CaseError};
+use plimsoll_cases::{CallLimits, Case, CaseError, Explained};
 use plimsoll_core::{FactAccess, Loader, Policy, PolicyConfig, SidecarFacts};
 use plimsoll_directory::PolicyFiles;
 use plimsoll_wasm::WasmLoader;
 
 use super::{
     find::{Found, Subject},
-    report::{CaseOutcome, CaseReport, MAX_SHOWN, PolicyReport, Skipped, TestReport},
+    report::{CaseReport, MAX_SHOWN, PolicyReport, Skipped, TestReport},
 };
 use crate::{args::TestArgs, logging::CASE};
 
@@ -42,7 +42,8 @@ impl Tester<'_> {
         for subject in &found.subjects {
             match &subject.files {
                 Ok(_) if subject.cases.is_empty() => {
-                    skipped.push(Skipped { file: subject.file.clone(), why: "it has no cases".to_owned() });
+                    let file = subject.file.display().to_string();
+                    skipped.push(Skipped { file, why: "it has no cases".to_owned() });
                 }
                 Ok(files) => policies.extend(self.run_policy(subject, files)),
                 Err(why) if self.is_wanted(&[&subject.file.to_string_lossy()]) => {
@@ -55,7 +56,7 @@ impl Tester<'_> {
         if self.args.filter.is_some() {
             skipped.clear();
         }
-        TestReport { policies, skipped }
+        TestReport::new(policies, skipped)
     }
 
     /// The report on one policy; none if the filter leaves no case. Of thousands of files one is in memory at a time.
@@ -76,16 +77,17 @@ impl Tester<'_> {
                     Err(why) => return Some(PolicyReport::refused(&subject.file, Some(files), why)),
                 },
             };
+            if timeouts >= MAX_TIMEOUTS {
+                let why = format!("not run: the policy ran out of time in {MAX_TIMEOUTS} cases before");
+                reports.push(CaseReport::not_run(file, description, why));
+                continue;
+            }
+            let _case = tracing::info_span!(target: CASE, "case", file = %file.display()).entered();
             let started = Instant::now();
-            let outcome = if timeouts >= MAX_TIMEOUTS {
-                let error = format!("not run: the policy ran out of time in {MAX_TIMEOUTS} cases before");
-                CaseOutcome::Error { line: None, error }
-            } else {
-                let _case = tracing::info_span!(target: CASE, "case", file = %file.display()).entered();
-                policy.outcome(case, self.args.explain)
-            };
-            timeouts += usize::from(outcome.is_timeout());
-            reports.push(CaseReport { file: file.clone(), description, outcome, took: started.elapsed() });
+            let outcome = policy.outcome(case, self.args.explain);
+            let report = CaseReport::new(file, description, outcome, started.elapsed());
+            timeouts += usize::from(report.is_timeout());
+            reports.push(report);
         }
         (!reports.is_empty()).then(|| PolicyReport::new(&subject.file, Some(files), reports))
     }
@@ -119,15 +121,8 @@ impl Loaded {
         Ok(Self { policy, settings: Arc::from("null"), limits, fact_access, sidecar_facts })
     }
 
-    fn outcome(&self, case: Result<Case, CaseError>, explain: bool) -> CaseOutcome {
-        let case = match case {
-            Ok(case) => case.with_default_settings(&self.settings),
-            Err(error) => return CaseOutcome::of_error(error),
-        };
-        match case.explain_within(self.policy.as_ref(), self.limits, if explain { MAX_SHOWN } else { 0 }) {
-            Ok(differences) if differences.is_empty() => CaseOutcome::Passed,
-            Ok(differences) => CaseOutcome::Differs(differences),
-            Err(error) => CaseOutcome::of_error(error),
-        }
+    fn outcome(&self, case: Result<Case, CaseError>, explain: bool) -> Result<Vec<Explained>, CaseError> {
+        let case = case?.with_default_settings(&self.settings);
+        case.explain_within(self.policy.as_ref(), self.limits, if explain { MAX_SHOWN } else { 0 })
     }
 }

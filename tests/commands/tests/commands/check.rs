@@ -67,45 +67,7 @@ fn check_prints_json_for_programs() {
     assert_eq!(report[0]["accepted"], true);
     assert_eq!(report[0]["verbs"][0], "filter");
     assert!(report[0]["digest"].as_str().unwrap().starts_with("sha256:"));
-    assert!(report[0]["calls"][0]["nodeMicroseconds"].as_f64().unwrap() > 0.0);
-}
-
-#[test]
-fn check_lists_what_is_imported_of_wasi_and_what_it_gets() {
-    let directory = tempdir().unwrap();
-    fs::write(directory.path().join("wasi.wasm"), plimsoll_guests::wasi()).unwrap();
-    let check = |output: &str| {
-        plimsoll(directory.path(), &["check", "--no-compile-cache", "--output", output, "wasi.wasm"]).unwrap().out
-    };
-    let printed = check("text");
-    assert!(printed.contains("  wasi     cli/stdout: log lines at level info\n"), "{printed}");
-    let clocks = "  wasi     clocks/wall-clock, clocks/monotonic-clock: 2020-01-01T00:00:00Z, always\n";
-    let reversed = "  wasi     clocks/monotonic-clock, clocks/wall-clock: 2020-01-01T00:00:00Z, always\n";
-    assert!(printed.contains(clocks) || printed.contains(reversed), "{printed}");
-    let report: Value = serde_json::from_str(&check("json")).unwrap();
-    let wasi = report[0]["wasi"].as_array().unwrap();
-    let stdout = wasi.iter().find(|import| import["interface"] == "wasi:cli/stdout@0.2.6").unwrap();
-    assert_eq!(stdout["gets"], "log lines at level info");
-}
-
-#[test]
-fn check_prints_junit_for_ci() {
-    let directory = tempdir().unwrap();
-    let at = |name: &str| directory.path().join(name);
-    fs::copy(guest("zone_drain_v1"), at("good.wasm")).unwrap();
-    fs::copy(guest("machines"), at("machines.wasm")).unwrap();
-    fs::write(at("bad.wasm"), "no wasm").unwrap();
-    let check = |flags: &[&str]| {
-        plimsoll(directory.path(), &[&["check", "--no-compile-cache", "-o", "junit", "."], flags].concat()).unwrap()
-    };
-    let printed = check(&[]);
-    assert_eq!(printed.code, Some(1), "{printed:?}");
-    let suite = "<testsuite name=\"plimsoll check\" tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"1\"";
-    assert!(printed.out.contains(suite), "{printed:?}");
-    assert!(printed.out.contains("name=\".: bad\" file=\"./bad.wasm\""), "{printed:?}");
-    assert!(printed.out.contains("this is not WebAssembly"), "{printed:?}");
-    assert!(!printed.out.contains("name=\".: good\" file=\"./good.wasm\" time=\"0.000000\""), "{printed:?}");
-    assert!(check(&["--strict"]).out.contains("failures=\"2\" errors=\"0\" skipped=\"0\""), "{printed:?}");
+    assert!(report[0]["calls"][0]["microseconds"].as_f64().unwrap() > 0.0);
 }
 
 /// With a sidecar or without: a file that fails each call is not accepted.
@@ -285,17 +247,16 @@ fn a_filter_that_counts_nothing_says_so_in_its_sidecar_and_is_held_to_that() {
     assert!(error.as_str().unwrap().contains(expected), "{error}");
 }
 
-/// `serve` runs no policy from such a pair of files.
+/// As `serve` does.
 #[test]
-fn check_of_a_module_whose_sidecar_names_another_one_is_refused() {
+fn check_of_a_module_takes_the_one_that_its_sidecar_names() {
     let directory = tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
     let check = |file: &str| plimsoll(directory.path(), &["check", "--no-compile-cache", file]).unwrap();
     fs::copy(guest("zone_drain_v1"), at("zone.wasm")).unwrap();
     fs::write(at("zone.yaml"), "module: nothing.wasm\n").unwrap();
     let printed = check("zone.wasm");
-    let why = "its sidecar zone.yaml names another module, nothing.wasm: check zone.yaml, or rename one of them";
-    assert_eq!((printed.code, printed.out), (Some(1), format!("zone.wasm: REFUSED, {why}\n")));
+    assert!(printed.code == Some(1) && printed.out.contains("nothing.wasm"), "{printed:?}");
     fs::write(at("zone.yaml"), "module: zone.wasm\n").unwrap();
     for file in ["zone.wasm", "./zone.wasm", "zone.yaml"] {
         assert_eq!(check(file).code, Some(0), "{file}");
@@ -317,11 +278,9 @@ fn check_accepts_a_policy_that_is_off_whatever_its_settings() {
     fs::write(at("broken.yaml"), "mode: off\n").unwrap();
     let printed = check(&["."]);
     assert_eq!(printed.code, Some(0), "{printed:?}");
-    for expected in [
-        ".: broken: accepted, but not tried: its mode is off, and in another mode it is refused: it fails to filter",
-        ".: tenant-pool: accepted, but not tried: its mode is off, and in another mode its settings are refused: ",
-    ] {
-        assert!(printed.out.contains(expected), "{printed:?}");
+    for policy in ["broken", "tenant-pool"] {
+        let expected = format!(".: {policy}: accepted, but not tried: its mode is off\n");
+        assert!(printed.out.contains(&expected), "{printed:?}");
     }
     let printed = check(&["tenant-pool.wasm"]);
     assert!(printed.code == Some(0) && !printed.out.contains("no sidecar"), "{printed:?}");
@@ -346,20 +305,4 @@ fn check_lists_the_functions_of_wasi_preview_1_and_what_each_gets() {
         {"interface": "wasi_snapshot_preview1.proc_exit", "gets": panics},
     ]);
     assert_eq!(report[0]["wasi"], expected, "{report:#}");
-}
-
-#[test]
-fn check_notes_a_weight_without_effect() {
-    let directory = tempdir().unwrap();
-    let at = |name: &str| directory.path().join(name);
-    fs::copy(guest("zone_drain_v1"), at("zone.wasm")).unwrap();
-    fs::write(at("zone.yaml"), "weight: 5\n").unwrap();
-    let weight = "the weight has no effect: the policy does not score";
-    let check = |format: &str| {
-        plimsoll(directory.path(), &["check", "--no-compile-cache", "--output", format, "zone.wasm"]).unwrap().out
-    };
-    let printed = check("text");
-    assert!(printed.contains(&format!("  note     {weight}\n")), "{printed}");
-    let report: Value = serde_json::from_str(&check("json")).unwrap();
-    assert_eq!(report[0]["notes"], json!([weight]));
 }

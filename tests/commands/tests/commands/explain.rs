@@ -1,4 +1,4 @@
-//! `plimsoll explain`, `plimsoll table` and `plimsoll check --purity`: the reads of a policy, and its answers by them.
+//! `plimsoll explain` and `plimsoll check --purity`: the reads of a policy, and its answers by them.
 
 use std::fs;
 
@@ -26,13 +26,7 @@ fn explain_prints_every_read_with_its_value_and_the_verdict() {
     assert_eq!((&filter["answer"], &filter["cached"]), (&json!({"verdict": "fits"}), &json!(true)));
     let label = json!({"read": "node.label(\"example.com/pool\")", "value": "shared", "others": false});
     assert!(filter["reads"].as_array().unwrap().contains(&label), "{filter}");
-    let told = run(&[&["run", "--explain", "--output", "json"], &on[..]].concat());
-    let mut told: Value = serde_json::from_str(&told.out).unwrap();
     assert_eq!(report["cluster"]["source"], "sample");
-    for key in ["cluster", "group", "leftOut"] {
-        told["explanations"][0][key] = told[key].clone();
-    }
-    assert_eq!(told["explanations"][0], report);
 }
 
 #[test]
@@ -66,41 +60,6 @@ fn explain_shows_settings_and_a_refusal_quotes_the_policy() {
     let bad = policies_of("{pools: {team-a: pool-a}, shared: [pool-a]}");
     let printed = explain(bad.path());
     assert!(printed.err.contains("the pool 'pool-a' is shared"), "{printed:?}");
-}
-
-#[test]
-fn explain_says_which_node_the_cluster_does_not_have() {
-    let directory = tempdir().unwrap();
-    let pod = directory.path().join("pod.json");
-    fs::write(&pod, POD).unwrap();
-    let args = [
-        "explain",
-        "--no-compile-cache",
-        "--sample",
-        "--policies",
-        text(policies()),
-        "--pod",
-        text(&pod),
-        "--node",
-        "absent",
-    ];
-    let printed = run(&args);
-    assert_eq!(printed.code, Some(2));
-    assert!(printed.err.contains("the cluster has no node 'absent'"), "{}", printed.err);
-}
-
-#[test]
-fn check_tells_whether_answers_depend_on_their_order() {
-    let sidecar = policies().join("tenant-pool.yaml");
-    let printed = run(&["check", "--purity", "--no-compile-cache", text(&sidecar)]);
-    assert_eq!(printed.code, Some(0), "{printed:?}");
-    assert!(
-        printed.out.contains(
-            "filter: the same in any order of the 200 sample nodes for one sample pod; its answers are cached"
-        ),
-        "{}",
-        printed.out
-    );
 }
 
 #[test]

@@ -125,7 +125,7 @@ fn a_line_break_in_a_name_forges_no_line_of_what_a_command_prints() {
     let run = |command: &'static str| vec![command, "--no-compile-cache", "--policies", policies, "--pod", "pod.json"];
     for args in [
         vec!["check", "--no-compile-cache", &wasm, &yaml, &absent, &folder, "."],
-        [run("run"), vec!["--snapshot", &json, "--node", FORGED, "--explain"]].concat(),
+        [run("run"), vec!["--snapshot", &json, "--node", FORGED]].concat(),
         [run("explain"), vec!["--snapshot", &json, "--node", FORGED]].concat(),
         [run("explain"), vec!["--snapshot", &json, "--node", &absent]].concat(),
         [run("run"), vec!["--snapshot", &absent]].concat(),

@@ -47,9 +47,8 @@ fn printed_by_commands() -> Vec<Value> {
     let of = |directory| ["--policies", directory];
     let (good, bad) = (of(text(policies())), of(text(&failing)));
     let node: [&str; 2] = ["--node", "node-170"];
-    let commands: [Vec<&str>; 9] = [
+    let commands: [Vec<&str>; 8] = [
         [&["run"][..], &all, &about, &good].concat(),
-        [&["run", "--explain"][..], &all, &about, &good, &node].concat(),
         [&["run"][..], &all, &about, &bad].concat(),
         [&["explain"][..], &all, &about, &good, &node].concat(),
         [&["explain"][..], &all, &about, &bad, &node].concat(),

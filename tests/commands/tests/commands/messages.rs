@@ -8,13 +8,6 @@ use serde_json::{Value, json};
 
 use crate::{POD, text};
 
-/// A pod of the app for which the guest `fragile` panics.
-fn train() -> String {
-    let mut pod: Value = serde_json::from_str(POD).unwrap();
-    pod["metadata"]["labels"]["app"] = "train".into();
-    pod.to_string()
-}
-
 #[test]
 fn run_and_scheduler_config_name_every_policy_that_cannot_be_loaded() {
     let directory = tempdir().unwrap();
@@ -36,7 +29,7 @@ fn run_and_scheduler_config_name_every_policy_that_cannot_be_loaded() {
 }
 
 #[test]
-fn scheduler_config_warns_of_a_timeout_below_that_of_serve_and_refuses_a_profile_that_is_there_twice() {
+fn scheduler_config_warns_of_a_timeout_below_that_of_serve() {
     let directory = tempdir().unwrap();
     let print = |flags: &[&str]| {
         let args = ["scheduler-config", "--no-compile-cache", "--policies", text(policies())];
@@ -48,8 +41,6 @@ fn scheduler_config_warns_of_a_timeout_below_that_of_serve_and_refuses_a_profile
         assert!(printed.code == Some(0) && printed.err.contains(&expected), "{printed:?}");
     }
     assert!(!print(&["--http-timeout", "4100ms"]).err.contains("--http-timeout"));
-    let printed = print(&["--profile", "batch", "--profile", "web,batch"]);
-    assert!(printed.code == Some(2) && printed.err.contains("--profile batch is given twice"), "{printed:?}");
 }
 
 #[test]
@@ -59,20 +50,6 @@ fn check_of_a_directory_prints_the_purity_that_was_asked_for() {
     let printed = plimsoll(directory.path(), &["check", "--no-compile-cache", "--purity", "."]).unwrap();
     let expected = ".: zone-drain: accepted\n  purity   filter: the same in any order of the 200 sample nodes for one sample pod; its answers are cached\n";
     assert_eq!((printed.code, printed.out.as_str()), (Some(0), expected), "{printed:?}");
-}
-
-#[test]
-fn run_says_that_a_fault_about_all_nodes_is_not_the_decision() {
-    let directory = tempdir().unwrap();
-    let at = |name: &str| directory.path().join(name);
-    fs::create_dir(at("p")).unwrap();
-    fs::copy(guest("fragile"), at("p/fragile.wasm")).unwrap();
-    fs::write(at("pod.json"), train()).unwrap();
-    let run = ["run", "--no-compile-cache", "--sample", "--policies", "p", "--pod", "pod.json"];
-    let printed = plimsoll(directory.path(), &run).unwrap();
-    let fault = printed.out.lines().find(|line| line.starts_with("policy fragile failed to score")).unwrap();
-    assert!(fault.contains(" in a call about all 200 nodes: panic"), "{fault}");
-    assert!(fault.ends_with("each policy is asked only about the nodes that are left"), "{fault}");
 }
 
 /// Such a root is most likely a `urlPrefix` without its group.
@@ -89,33 +66,6 @@ fn a_root_without_policies_beside_groups_with_some_is_noted() {
     assert!(ready.status == 200 && ready.body.contains(&format!("note: {said}")), "{ready:?}");
     fs::copy(guest("zone_drain_v1"), directory.path().join("zone-drain.wasm")).unwrap();
     wait_until("the note to go", || (gateway.get("/readyz").unwrap().body == "ok\n").then_some(())).unwrap();
-}
-
-#[test]
-fn serve_says_at_the_start_that_it_sees_no_cluster() {
-    let directory = tempdir().unwrap();
-    fs::copy(guest("zone_drain_v1"), directory.path().join("zone-drain.wasm")).unwrap();
-    let is_said = |line: &Value| {
-        let message = line["message"].as_str().unwrap_or_default();
-        message
-            .starts_with("no view of the cluster: requests that name nodes will fail; give --kubeconfig or --snapshot")
-    };
-    let gateway = Plimsoll::serve(directory.path(), &["--no-compile-cache"]).unwrap();
-    gateway.wait_for_log("the remark", is_said).unwrap();
-}
-
-#[test]
-fn a_source_of_facts_that_serve_does_not_have_is_named_in_the_log() {
-    let directory = tempdir().unwrap();
-    fs::copy(guest("zone_drain_v1"), directory.path().join("zone-drain.wasm")).unwrap();
-    fs::write(directory.path().join("prices.csv"), "n1,1\n").unwrap();
-    fs::write(directory.path().join("zone-drain.yaml"), "facts: [load, prices.csv]").unwrap();
-    let gateway = Plimsoll::serve(directory.path(), &["--no-compile-cache"]).unwrap();
-    let lost = |line: &Value| {
-        line["message"].as_str().is_some_and(|text| text.starts_with("no source of facts has this name"))
-    };
-    let line = gateway.wait_for_log("the warning", lost).unwrap();
-    assert_eq!(line["source"], "load", "{line}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use plimsoll_harness::tempdir;
 
 use crate::{
     new::{made, make, new_policy},
-    tools::{has, has_clang, has_go, has_npm_packages, link_npm_packages},
+    tools::{has, has_clang, has_go},
 };
 
 /// For each language whose Makefile knows the inputs of the module: the stamp of its packages, sources of its module, and
@@ -117,25 +117,6 @@ fn a_module_in_go_has_its_embedded_files_as_they_are_now_and_the_same_bytes_othe
     assert!(second.windows(13).any(|bytes| bytes == b"the new table"));
 }
 
-/// Cargo finds the inputs, which takes minutes here; so a script stands for the build.
-#[test]
-fn a_module_in_rust_is_the_one_that_cargo_has_built_last() {
-    if !has(&[("make", "--version"), ("cargo", "--version")], "install make and Rust") {
-        return;
-    }
-    let parent = tempdir().unwrap();
-    let folder = new_policy(parent.path(), "rust");
-    fs::write(folder.join("build-wasm"), "#!/bin/sh\necho built.wasm\n").unwrap();
-    fs::write(folder.join("built.wasm"), "first").unwrap();
-    assert_eq!(module_of(&folder), b"first");
-    save(&folder.join(MODULE), SystemTime::UNIX_EPOCH);
-    assert_eq!(module_of(&folder), b"first");
-    let copied = fs::metadata(folder.join(MODULE)).unwrap().modified().unwrap();
-    assert_eq!(copied, SystemTime::UNIX_EPOCH, "an equal module is copied again");
-    fs::write(folder.join("built.wasm"), "second").unwrap();
-    assert_eq!(module_of(&folder), b"second");
-}
-
 #[test]
 fn an_edited_sidecar_is_deployed_with_the_module_that_was_built_before() {
     if !has_clang() {
@@ -151,23 +132,4 @@ fn an_edited_sidecar_is_deployed_with_the_module_that_was_built_before() {
     assert!(!printed.contains("clang"), "{printed}");
     assert_eq!(fs::read_to_string(folder.join("policies/needs-label.yaml")).unwrap(), sidecar);
     assert!(folder.join("policies/prices.csv").exists());
-}
-
-/// The compiler leaves the output of a source that is gone in `build/`.
-#[test]
-fn a_test_in_typescript_that_was_removed_no_longer_runs() {
-    if !has_npm_packages("typescript") {
-        return;
-    }
-    let parent = tempdir().unwrap();
-    let folder = new_policy(parent.path(), "typescript");
-    let programs = [("tsc", "typescript/bin/tsc")];
-    link_npm_packages(&folder, "typescript", ("plimsoll", Path::new("../sdk")), &programs);
-    fs::write(folder.join("node_modules/.installed"), "").unwrap();
-    let test = "import { test } from \"node:test\";\ntest(\"an old claim\", () => {});\n";
-    fs::write(folder.join("old.test.ts"), test).unwrap();
-    assert!(made(&folder, &["native-test"]).contains("an old claim"));
-    fs::remove_file(folder.join("old.test.ts")).unwrap();
-    let printed = made(&folder, &["native-test"]);
-    assert!(printed.contains("a node without the label is refused") && !printed.contains("an old claim"), "{printed}");
 }

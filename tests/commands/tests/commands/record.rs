@@ -12,8 +12,15 @@ fn test(directory: &Path, args: &[&str]) -> Printed {
     plimsoll(directory, &[&["test", "--no-compile-cache"][..], args].concat()).unwrap()
 }
 
-fn recording(name: &str) -> String {
-    text(&workspace().join(format!("tests/contract/recordings/{name}.request.json"))).to_owned()
+/// Lays out the pod and the nodes of a recorded request.
+fn lay_recording(directory: &Path, name: &str) {
+    let file = workspace().join(format!("tests/contract/recordings/{name}.request.json"));
+    let mut request: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+    request["Pod"]["kind"] = "Pod".into();
+    fs::write(directory.join("pod.json"), request["Pod"].to_string()).unwrap();
+    let mut nodes = request["Nodes"]["items"].take();
+    nodes.as_array_mut().unwrap().iter_mut().for_each(|node| node["kind"] = "Node".into());
+    fs::write(directory.join("cluster.json"), json!({"kind": "List", "items": nodes}).to_string()).unwrap();
 }
 
 fn module(name: &str) -> String {
@@ -48,7 +55,7 @@ fn lay_out(directory: &Path) {
 const FROM_SNAPSHOT: [&str; 4] = ["--pod", "pod.json", "--snapshot", "cluster.json"];
 
 #[test]
-fn a_recorded_request_becomes_a_case_of_a_page_that_holds() {
+fn a_pod_and_a_cluster_become_a_case_of_a_page_that_holds() {
     let directory = tempdir().unwrap();
     for (policy, request) in [
         ("tenant-pool", "nocache/001-filter"),
@@ -56,9 +63,9 @@ fn a_recorded_request_becomes_a_case_of_a_page_that_holds() {
         ("warm-image", "nocache/002-prioritize"),
         ("gpu-binpack", "nocache/001-filter"),
     ] {
-        let (module, request) = (module(policy), recording(request));
-        let case = format!("{policy}.yaml");
-        let printed = test(directory.path(), &["--record", &case, "--request", &request, &module]);
+        lay_recording(directory.path(), request);
+        let (module, case) = (module(policy), format!("{policy}.yaml"));
+        let printed = test(directory.path(), &[&["--record", &*case, &*module], &FROM_SNAPSHOT[..]].concat());
         assert_eq!(printed.code, Some(0), "{policy} {printed:?}");
         let yaml = fs::read_to_string(directory.path().join(&case)).unwrap();
         assert!(yaml.lines().count() <= 45 && yaml.contains("\nexpect:\n"), "{policy}\n{yaml}");
@@ -85,10 +92,8 @@ expect:
     n2: {unschedulable: not in zone a}
 ";
     assert_eq!(printed.out, expected);
-    let chosen =
-        [&["--record", "-", "zone.wasm", "--node", "n3,n1", "--description", "d"][..], &FROM_SNAPSHOT].concat();
+    let chosen = [&["--record", "-", "zone.wasm", "--node", "n3,n1"][..], &FROM_SNAPSHOT].concat();
     let printed = test(directory.path(), &chosen);
-    assert!(printed.out.contains("\ndescription: d\n"), "{printed:?}");
     assert!(
         printed.out.ends_with("request: [n3, n1]\nexpect:\n  filter:\n    n3: fits\n    n1: fits\n"),
         "{printed:?}"
@@ -125,44 +130,35 @@ fn a_recording_that_cannot_be_says_what_is_missing() {
     let at = |name: &str| directory.path().join(name);
     fs::write(at("taken.yaml"), "mine").unwrap();
     fs::write(at("broken.wasm"), hostile("trap_in_verb")).unwrap();
-    fs::write(at("list.json"), "[]").unwrap();
-    fs::write(at("empty.json"), json!({"Pod": {}, "NodeNames": []}).to_string()).unwrap();
     let guard = module("preempt-guard");
-    let (filter, zone) = (recording("nocache/001-filter"), "zone.wasm");
-    let table: [(&[&str], &str); 9] = [
-        (&[zone], "--record needs a question: --request FILE, or --pod FILE with --snapshot FILE"),
-        (&[zone, "--pod", "pod.json"], "--record --pod needs --snapshot FILE"),
-        (&[zone, "--request", "list.json"], "list.json: expected the body of a filter or prioritize"),
+    let from = |args: &[&'static str]| [args, &FROM_SNAPSHOT].concat();
+    let zone = "zone.wasm";
+    let table: [(Vec<&str>, &str); 6] = [
+        (vec![zone], "--record needs --pod FILE and --snapshot FILE"),
+        (vec![zone, "--pod", "pod.json"], "--record needs --pod FILE and --snapshot FILE"),
         (
-            &[zone, "--request", "empty.json", "--snapshot", "cluster.json"],
-            "empty.json: it names no nodes, or none that the snapshot has",
-        ),
-        (
-            &[&guard, "--request", &filter],
+            [&[&*guard][..], &FROM_SNAPSHOT].concat(),
             "the policy has no verb for this request: expected filter, score, rank or bind",
         ),
-        (&[zone, "broken.wasm", "--request", &filter], "--record is about one policy, and there are 2"),
-        (&["broken.wasm", "--request", &filter], "the policy failed to filter: trap"),
-        (&[zone, "--request", &filter, "--node", "n9"], "the cluster has no node 'n9'"),
-        (&[zone, "--request", "absent.json"], "absent.json cannot be read"),
+        (from(&[zone, "broken.wasm"]), "--record is about one policy, and there are 2"),
+        (from(&["broken.wasm"]), "the policy failed to filter: trap"),
+        (from(&[zone, "--node", "n9"]), "names the node 'n9'; there is no such node"),
     ];
     for (args, expected) in table {
-        let printed = test(directory.path(), &[&["--record", "-"][..], args].concat());
+        let printed = test(directory.path(), &[&["--record", "-"], &args[..]].concat());
         assert_eq!((printed.code, printed.out.as_str()), (Some(2), ""), "{args:?} {printed:?}");
         assert!(printed.err.contains(expected), "{args:?} {printed:?}");
     }
-    let printed = test(directory.path(), &["--record", "taken.yaml", zone, "--request", &filter]);
+    let printed = test(directory.path(), &from(&["--record", "taken.yaml", zone]));
     assert!(printed.err.contains("taken.yaml cannot be written; a file that exists is kept"), "{printed:?}");
     assert_eq!(fs::read_to_string(at("taken.yaml")).unwrap(), "mine");
-    let printed = test(directory.path(), &["--record", "-", zone, "--request", &recording("cache/001-filter")]);
-    assert!(printed.err.contains("the request has only the names of its nodes"), "{printed:?}");
 }
 
 #[test]
 fn a_recording_refuses_the_flags_of_a_test_that_it_would_ignore() {
     let directory = tempdir().unwrap();
     lay_out(directory.path());
-    for flag in [&["--explain"][..], &["--strict"], &["--output", "json"], &["--watch"]] {
+    for flag in [&["--explain"][..], &["--strict"], &["--output", "json"]] {
         let args = [&["zone.wasm", "--record", "-"][..], &FROM_SNAPSHOT, flag].concat();
         let printed = test(directory.path(), &args);
         assert_eq!(printed.code, Some(2), "{printed:?}");

@@ -29,24 +29,6 @@ fn run_prints_a_table_of_nodes_by_policy() {
 }
 
 #[test]
-fn run_shows_the_scores_that_kube_scheduler_gets_on_a_fine_scale() {
-    let directory = tempdir().unwrap();
-    let pod = directory.path().join("pod.json");
-    fs::write(&pod, POD).unwrap();
-    let ask = ["run", "--no-compile-cache", "--sample", "--policies", text(policies()), "--pod", text(&pod)];
-    let fine = |scale| run(&[&ask[..], &["--fine-scores", scale]].concat()).out;
-    let (coarse, named) = (run(&ask).out, fine("/=name"));
-    assert!(coarse.contains("0 to 10 ") && coarse.contains("others have the same score"), "{coarse}");
-    assert!(named.contains("0 to 1000000000 ") && named.contains(" of 1000000000"), "{named}");
-    assert!(!named.contains("the same score"), "no two nodes are equal: {named}");
-    let absent = run(&[&ask[..], &["--fine-scores", "gpu=name"]].concat());
-    assert_eq!(
-        (absent.code, absent.err.as_str()),
-        (Some(2), "plimsoll: --fine-scores gpu=name: there is no such group\n")
-    );
-}
-
-#[test]
 fn run_prints_json_with_every_node_and_every_answer() {
     let directory = tempdir().unwrap();
     let pod = directory.path().join("pod.json");
@@ -202,7 +184,6 @@ fn a_pod_that_is_placed_is_not_counted_against_itself_and_its_bind_can_be_tried(
         assert_eq!((&told["decision"], &told["bind"]), (&json!({"verdict": "fits"}), &given), "{own} {told:#}");
         let told = ask(&["run", "--node", "n0"], own);
         assert_eq!(told["nodes"][0]["fits"], true, "{own} {told:#}");
-        assert_eq!(told["binds"], json!([{"node": "n0", "answer": given}]), "{own}");
     }
     let full = "no GPU of the node has enough memory left";
     let told = ask(&["explain", "--node", "n0"], "other.json");
@@ -321,13 +302,8 @@ fn a_group_without_policies_is_an_error_that_names_the_other_groups() {
         }
         let printed = ask(command, &["--group", "gpu"]);
         assert_eq!(printed.code, Some(0), "{printed:?}");
-        assert!(!printed.out.contains("other groups"), "{printed:?}");
     }
     fs::copy(guest("zone_drain_v1"), dir.join("zone-drain.wasm")).unwrap();
-    for command in commands {
-        let printed = ask(command, &[]);
-        assert!(printed.out.contains("policies of other groups are not asked: gpu (--group)"), "{printed:?}");
-    }
     fs::write(dir.join("gpu/zone-drain.wasm"), "no wasm").unwrap();
     let printed = ask(&["run"], &[]);
     assert!(printed.err.contains("policy gpu/zone-drain cannot be loaded"), "{printed:?}");

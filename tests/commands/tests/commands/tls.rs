@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use plimsoll_commands::{plimsoll, plimsoll_with};
+use plimsoll_commands::plimsoll;
 use plimsoll_harness::{Authority, Plimsoll, Purpose, tempdir, wait_until};
 use serde_json::Value;
 
@@ -54,18 +54,6 @@ fn a_certificate_that_cannot_be_used_ends_the_start_and_names_its_file() {
     assert!(said.starts_with("plimsoll: tls.key cannot be used: "), "{said}");
     fs::remove_file(directory.path().join("ca.crt")).unwrap();
     assert_eq!(start(), "plimsoll: cannot read ca.crt: No such file or directory (os error 2)\n");
-}
-
-#[test]
-fn a_certificate_without_its_key_is_no_choice() {
-    let directory = tempdir().unwrap();
-    for (args, missing) in [(["--tls-cert", "a"], "--tls-key"), (["--tls-key", "a"], "--tls-cert")] {
-        let printed = plimsoll(directory.path(), &[&["serve", "--policies", "."][..], &args].concat()).unwrap();
-        assert!(printed.code == Some(2) && printed.err.contains(missing), "{printed:?}");
-    }
-    let variables = [("PLIMSOLL_TLS_CLIENT_CA", "ca.crt")];
-    let printed = plimsoll_with(directory.path(), &variables, &["serve", "--policies", "."]).unwrap();
-    assert!(printed.code == Some(2) && printed.err.contains("--tls-cert"), "{printed:?}");
 }
 
 #[test]

@@ -122,17 +122,11 @@ fn fine_scores_decide_by_one_point_and_count_as_much_as_before() {
     drop(fine);
 
     // Every scale in one configuration; that of `strong` is the coarse one.
-    let mixed = schedule(&["--fine-scores", "near,equal=name,weak=spread"]);
+    let _mixed = schedule(&["--fine-scores", "near,equal=name,weak=spread"]);
     assert_eq!(placed(&cluster, "mixed", "near"), only("even-b"));
     assert_eq!(placed(&cluster, "mixed", "equal"), only("even-a"));
     assert_eq!(place_of(&cluster, "mixed", "weak"), "big");
     assert_eq!(place_of(&cluster, "mixed", "strong"), "small");
-    drop(mixed);
-
-    // Without the weights of the two plugins that prefer `big`, the group drowns them.
-    let unraised = "NodeResourcesFit=0,NodeResourcesBalancedAllocation=0";
-    let _drowning = schedule(&["--fine-scores", PROFILES, "--plugin-weight", unraised]);
-    assert_eq!(place_of(&cluster, "drowning", "weak"), "small");
 }
 
 #[test]
