@@ -17,8 +17,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 pub(crate) use self::{
-    args::{ExtenderArgs, JsonString},
-    nodes::WireNodes,
+    args::JsonString,
+    nodes::{ExtenderArgs, WireNodes},
 };
 use crate::{
     error::WireError,

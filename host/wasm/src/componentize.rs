@@ -4,15 +4,12 @@
 //! WASI preview 1, which many language runtimes import, is implemented by a frozen adapter (`componentize/adapter.wat`).
 //! A command of preview 1, which exports `_start` and no verb, becomes a component that runs it as a program.
 
-mod adapter;
-
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::OnceLock};
 
 use wasmparser::{ExternalKind, Parser, Payload, TypeRef};
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
 
-use self::adapter::Adapter;
 use crate::{
     contract::{RefusedError, WIT, verb_of_core_export},
     wasi::PREVIEW1,
@@ -23,6 +20,33 @@ pub(crate) const COMPONENTIZE_VERSION: u32 = 3;
 
 /// The export of a command of preview 1 that runs it.
 const START: &str = "_start";
+
+/// In the name of every interface that only the adapter imports or exports.
+const ADAPTER_PACKAGE: &str = "plimsoll:adapter/";
+
+/// The functions of both adapters.
+const SHARED: &str = include_str!("componentize/adapter.wat");
+
+/// The adapter's imports and exports. They are not part of the contract: a policy cannot import them by name.
+const ADAPTER_WORLDS: &str = "
+package plimsoll:adapter@0.1.0;
+interface host {
+  /// Bytes that the guest wrote to its standard output (1) or error (2).
+  write: func(fd: u32, bytes: list<u8>);
+  /// The guest ends by itself; this does not return.
+  exit: func(code: u32);
+  /// The next bytes of a program's standard input; none at its end.
+  read: func(most: u32) -> list<u8>;
+  /// Eight bytes of the verb that a program is asked: the first ones (0) or those after them (1), filled up with zeros.
+  verb: func(word: u32) -> u64;
+}
+interface program {
+  /// Runs the program to its end.
+  run: func();
+}
+world reactor { import host; }
+world command { import host; export program; }
+";
 
 const MAGIC: &[u8] = b"\0asm";
 const CORE_MODULE: &[u8] = &[1, 0, 0, 0];
@@ -48,6 +72,19 @@ struct ModuleScan {
     /// Whether it contains a world, as modules made with wit-bindgen do.
     has_world: bool,
 }
+
+/// The module that implements preview 1 for one kind of module.
+struct Adapter {
+    world: &'static str,
+    source: &'static str,
+    module: OnceLock<Vec<u8>>,
+}
+
+/// For a policy that exports verbs.
+static REACTOR: Adapter = Adapter::new("reactor", include_str!("componentize/reactor.wat"));
+
+/// For a program that runs once per call.
+static COMMAND: Adapter = Adapter::new("command", include_str!("componentize/command.wat"));
 
 /// Detects a core module or a component.
 ///
@@ -86,7 +123,7 @@ pub(crate) fn componentize(module: &[u8]) -> Result<Vec<u8>, RefusedError> {
     }
     let mut encoder = ComponentEncoder::default().validate(true).module(&module).map_err(|error| refused(&error))?;
     if scan.needs_wasi {
-        let adapter: &Adapter = if is_program { &adapter::COMMAND } else { &adapter::REACTOR };
+        let adapter = if is_program { &COMMAND } else { &REACTOR };
         encoder = encoder.adapter(PREVIEW1, adapter.module()?).map_err(|error| refused(&error))?;
     }
     encoder.encode().map_err(|error| refused(&error))
@@ -116,7 +153,7 @@ impl ModuleScan {
                     for import in imports.into_imports() {
                         let import = import.map_err(|error| invalid(&error))?;
                         // Only the adapter may import this; a module with a world could name it, too.
-                        if import.module.contains(adapter::PACKAGE) {
+                        if import.module.contains(ADAPTER_PACKAGE) {
                             return Err(RefusedError::Import(vec![import.module.to_owned()]));
                         }
                         scan.needs_wasi |= import.module == PREVIEW1;
@@ -129,7 +166,7 @@ impl ModuleScan {
                     for export in exports {
                         let export = export.map_err(|error| invalid(&error))?;
                         // Only the adapter of a program may export this.
-                        if export.name.contains(adapter::PACKAGE) {
+                        if export.name.contains(ADAPTER_PACKAGE) {
                             return Err(RefusedError::UnknownVerb { name: export.name.to_owned() });
                         }
                         scan.has_start |= export.name == START && export.kind == ExternalKind::Func;
@@ -153,6 +190,25 @@ impl ModuleScan {
     /// Whether it is a command of preview 1: without its imports a program could not answer.
     fn is_program(&self) -> bool {
         self.has_start && self.needs_wasi && self.verbs.is_empty() && !self.has_world
+    }
+}
+
+// === impl Adapter ===
+
+impl Adapter {
+    const fn new(world: &'static str, source: &'static str) -> Self {
+        Self { world, source, module: OnceLock::new() }
+    }
+
+    /// The adapter as a core module that carries its world.
+    fn module(&self) -> Result<&[u8], RefusedError> {
+        if let Some(module) = self.module.get() {
+            return Ok(module);
+        }
+        let text = format!("(module\n{}\n{SHARED})", self.source);
+        let mut module = wat::parse_str(text).map_err(|error| RefusedError::Componentize(error.to_string()))?;
+        embed(&mut module, ADAPTER_WORLDS, self.world)?;
+        Ok(self.module.get_or_init(|| module))
     }
 }
 

@@ -22,8 +22,8 @@ pub fn bombs() -> Vec<Bomb> {
     let nested = "whose stack overflowed";
     let mut bombs = vec![
         bomb("30,000 nested components", nested_components(30_000), "MiB of memory"),
-        bomb("2^32-1 data segments", claims_data_segments(u32::MAX), "the module ends in the middle"),
-        bomb("2^28 data segments", claims_data_segments(1 << 28), "the module ends in the middle"),
+        bomb("2^32-1 data segments", claims_data_segments(u32::MAX), "data segments count exceeds limit"),
+        bomb("2^28 data segments", claims_data_segments(1 << 28), "data segments count exceeds limit"),
     ];
     for levels in [3_000, 30_000, 300_000] {
         bombs.push(bomb(&format!("{levels} nested types"), nested_types(levels), nested));

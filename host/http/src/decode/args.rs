@@ -3,14 +3,11 @@
 
 use std::{borrow::Cow, fmt, marker::PhantomData};
 
-use bytes::Bytes;
 use serde::{
     Deserialize, Deserializer,
     de::{Error, MapAccess, SeqAccess, Visitor},
 };
 use serde_json::value::RawValue;
-
-use super::nodes::WireNodes;
 
 /// Maximum elements of one list of names, nodes, candidates or victims. Kubernetes supports 5,000 nodes.
 pub(super) const MAX_ELEMENTS: usize = 100_000;
@@ -23,15 +20,6 @@ const MAX_NAME: usize = 253;
 
 /// The longest name of a namespace: a DNS label.
 const MAX_NAMESPACE: usize = 63;
-
-/// A filter or prioritize request.
-#[derive(Debug)]
-pub(crate) struct ExtenderArgs {
-    /// The Pod's JSON.
-    pub(crate) pod: Bytes,
-    /// The nodes to decide about.
-    pub(crate) nodes: WireNodes,
-}
 
 /// An `ExtenderArgs`.
 #[derive(Default, Deserialize)]

@@ -10,10 +10,12 @@ use plimsoll_core::{KnownNodes, Nodes};
 use serde_json::{Deserializer, value::RawValue};
 
 use super::{
-    args::{ExtenderArgs, MAX_ELEMENTS},
-    nodes::{Elements, WireNodes},
+    args::MAX_ELEMENTS,
+    nodes::{Elements, ExtenderArgs, WireNodes},
 };
 use crate::request_cache::{KnownNodeOrder, NameIndex, SuccessorTable};
+
+const FIELDS: [&str; 3] = ["Pod", "Nodes", "NodeNames"];
 
 /// The number of successors that are tried per element. A scheduler leaves out the nodes that a filter has rejected.
 const TRIES: usize = 4;
@@ -24,10 +26,12 @@ const USUAL_BYTES: usize = 16;
 /// The fields of the wrapper that were read so far.
 #[derive(Default)]
 struct PartialArgs {
+    /// Whether each of [`FIELDS`] was there.
+    seen: [bool; FIELDS.len()],
     pod: Option<Range<usize>>,
-    /// The whole nodes, and those that were known; the inner `None` is a null.
-    whole: Option<Option<(Elements, KnownNodes)>>,
-    names: Option<Elements>,
+    /// The whole nodes, and those that were known.
+    whole: Option<(Elements, KnownNodes)>,
+    names: Elements,
 }
 
 /// A cursor over a request's body. `None` does not mean invalid: serde must read the body.
@@ -44,8 +48,9 @@ trait KnownElements {
     /// The bytes of an element as it came before; empty if no prediction is possible.
     fn bytes(&self, slot: u32) -> &[u8];
 
-    /// Reads an element that was mispredicted: its slot, if it is known and unchanged. `None` if serde must read it.
-    fn search(&self, cursor: &mut Cursor<'_>) -> Option<Option<u32>>;
+    /// Reads an element that was mispredicted: its slot if it is known and unchanged, else [`Nodes::UNKNOWN`]. `None` if
+    /// serde must read it.
+    fn search(&self, cursor: &mut Cursor<'_>) -> Option<u32>;
 }
 
 /// Reads a request: names are looked up among those of a cluster, whole nodes among those that are known. `known` is
@@ -53,25 +58,29 @@ trait KnownElements {
 pub(super) fn args(body: &Bytes, names: &NameIndex, known: &impl Fn() -> KnownNodeOrder) -> Option<ExtenderArgs> {
     let (mut cursor, mut parts) = (Cursor { body, at: 0 }, PartialArgs::default());
     cursor.fields(|cursor, key| {
-        let is_null = cursor.null().is_some();
+        // A field that is there twice is an error.
+        if let Some(at) = FIELDS.iter().position(|field| *field == key)
+            && std::mem::replace(&mut parts.seen[at], true)
+        {
+            return None;
+        }
         match key {
-            "Pod" if parts.pod.is_none() && !is_null => parts.pod = Some(cursor.value()?),
-            "Nodes" if parts.whole.is_none() && is_null => parts.whole = Some(None),
-            "Nodes" if parts.whole.is_none() => parts.whole = Some(Some(node_list(cursor, known())?)),
-            "NodeNames" if parts.names.is_none() && is_null => parts.names = Some(Elements::default()),
-            "NodeNames" if parts.names.is_none() => parts.names = Some(list(cursor, names)?),
-            "Pod" | "Nodes" | "NodeNames" => return None,
-            _ if is_null => {}
-            _ => drop(cursor.value()?),
+            _ if cursor.null().is_some() => {}
+            "Pod" => parts.pod = Some(cursor.value()?),
+            "Nodes" => parts.whole = Some(node_list(cursor, known())?),
+            "NodeNames" => parts.names = list(cursor, names)?,
+            _ => {
+                cursor.value()?;
+            }
         }
         Some(())
     })?;
     if cursor.peek().is_some() {
         return None;
     }
-    let nodes = match parts.whole.flatten() {
+    let nodes = match parts.whole {
         Some((nodes, known)) => WireNodes::by_prediction(body, nodes, &known),
-        None => WireNodes::by_name(body, parts.names.unwrap_or_default()),
+        None => WireNodes::by_name(body, parts.names),
     };
     Some(ExtenderArgs { pod: body.slice(parts.pod?), nodes })
 }
@@ -83,7 +92,9 @@ fn node_list(cursor: &mut Cursor<'_>, known: KnownNodeOrder) -> Option<(Elements
         match key {
             "items" if items.is_none() => items = Some(list(cursor, &known)?),
             "items" => return None,
-            _ => drop(cursor.value()?),
+            _ => {
+                cursor.value()?;
+            }
         }
         Some(())
     })?;
@@ -107,17 +118,21 @@ fn list(cursor: &mut Cursor<'_>, known: &impl KnownElements) -> Option<Elements>
         }
         let start = cursor.at;
         // After a misprediction the order is probably new: try one successor only.
-        let found = if let Some((slot, bytes)) = expected(known, before, tries, &cursor.body[start..]) {
+        let slot = if let Some((slot, bytes)) = expected(known, before, tries, &cursor.body[start..]) {
             (cursor.at, tries) = (start + bytes, TRIES);
-            Some(slot)
+            slot
         } else {
             tries = 1;
-            let found = known.search(cursor)?;
-            found.inspect(|slot| known.order().learn(before, *slot))
+            known.search(cursor)?
         };
         ranges.push(start..cursor.at);
-        slots.push(found.unwrap_or(Nodes::UNKNOWN));
-        before = found.or(before);
+        slots.push(slot);
+        if slot != Nodes::UNKNOWN {
+            if tries == 1 {
+                known.order().learn(before, slot);
+            }
+            before = Some(slot);
+        }
         if cursor.eat(b',').is_none() {
             cursor.eat(b']')?;
             return Some(Elements { ranges, slots: slots.into() });
@@ -212,8 +227,8 @@ impl KnownElements for NameIndex {
         self.quoted(slot)
     }
 
-    fn search(&self, cursor: &mut Cursor<'_>) -> Option<Option<u32>> {
-        Some(self.names().find(cursor.text()?))
+    fn search(&self, cursor: &mut Cursor<'_>) -> Option<u32> {
+        Some(self.names().find(cursor.text()?).unwrap_or(Nodes::UNKNOWN))
     }
 }
 
@@ -226,8 +241,8 @@ impl KnownElements for KnownNodeOrder {
         self.nodes.node(slot).map_or(&[], |node| node.json())
     }
 
-    fn search(&self, cursor: &mut Cursor<'_>) -> Option<Option<u32>> {
+    fn search(&self, cursor: &mut Cursor<'_>) -> Option<u32> {
         let json = cursor.value_text()?;
-        Some(self.nodes.find(json).filter(|slot| self.bytes(*slot) == json))
+        Some(self.nodes.find(json).filter(|slot| self.bytes(*slot) == json).unwrap_or(Nodes::UNKNOWN))
     }
 }

@@ -7,6 +7,15 @@ use plimsoll_core::{Cluster, KnownNodes, Names, NodeObject, Nodes};
 
 use super::args::JsonString;
 
+/// A filter or prioritize request.
+#[derive(Debug)]
+pub(crate) struct ExtenderArgs {
+    /// The Pod's JSON.
+    pub(crate) pod: Bytes,
+    /// The nodes to decide about.
+    pub(crate) nodes: WireNodes,
+}
+
 /// The elements of a list.
 #[derive(Debug, Default)]
 pub(super) struct Elements {
