@@ -37,25 +37,25 @@ async fn requests_in_flight_are_bounded_on_all_connections_together() {
 async fn a_list_that_no_cluster_has_is_refused() {
     let server = server(WireConfig::default()).await;
     let mut client = server.client().await.unwrap();
-    const TOO_LONG: &str = "a list has more than 100000 elements";
+    let too_long = "a list has more than 100000 elements";
     let list = |element: &str, many: usize| vec![element; many].join(",");
     let names = |many| format!(r#"{{"Pod":{{}},"NodeNames":[{}]}}"#, list(r#""a""#, many));
     assert_eq!(client.post("/filter", names(100_000)).await.unwrap().error().unwrap(), "");
     let table = [
-        ("filter", 200, names(100_001), TOO_LONG),
-        ("prioritize", 413, names(100_001), TOO_LONG),
-        ("filter", 200, format!(r#"{{"Pod":{{}},"Nodes":{{"items":[{}]}}}}"#, list("{}", 100_001)), TOO_LONG),
+        ("filter", 200, names(100_001), too_long),
+        ("prioritize", 413, names(100_001), too_long),
+        ("filter", 200, format!(r#"{{"Pod":{{}},"Nodes":{{"items":[{}]}}}}"#, list("{}", 100_001)), too_long),
         (
             "preempt",
             413,
             format!(r#"{{"Pod":{{}},"NodeNameToVictims":{{"n":{{"Pods":[{}]}}}}}}"#, list("1", 100_001)),
-            TOO_LONG,
+            too_long,
         ),
         (
             "preempt",
             413,
             format!(r#"{{"Pod":{{}},"NodeNameToMetaVictims":{{{}}}}}"#, list(r#""n":{}"#, 100_001)),
-            TOO_LONG,
+            too_long,
         ),
         ("filter", 200, format!(r#"{{"Pod":{{"x":"{}"}},"NodeNames":[]}}"#, "x".repeat(9 << 20)), "Pod has more than"),
     ];
