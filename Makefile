@@ -3,7 +3,7 @@ CARGO ?= cargo
 export CARGO_TERM_PROGRESS_WHEN ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help generate demo test simulate lint advisories bench throughput burst soak fuzz e2e fmt policies
+.PHONY: help generate demo demo-cluster test simulate lint advisories bench throughput burst soak fuzz e2e fmt policies
 
 # The tests that could not run on this machine, with the reason; `make test` prints them at its end.
 SKIPPED := $(CURDIR)/target/skipped-tests
@@ -14,6 +14,11 @@ help: ## List the targets
 demo: policies ## Show the whole of it on a sample cluster (no Kubernetes needed); DEMO='--pods 100'
 	@$(CARGO) build --workspace --bin plimsoll --bin plimsoll-demo
 	@target/debug/plimsoll-demo $(DEMO)
+
+demo-cluster: policies ## The same story in front of a real API server and kube-scheduler (needs Go and openssl)
+	@tests/e2e/control-plane/build
+	@$(CARGO) build --workspace --bin plimsoll --bin plimsoll-demo-cluster
+	@target/debug/plimsoll-demo-cluster
 
 # What other languages than Rust and Go need minutes for.
 NIGHTLY_FEATURES := plimsoll-commands/nightly,plimsoll-policies/nightly

@@ -23,8 +23,17 @@ const CREATED: &str = "2026-01-01T00:00:00Z";
 
 /// The cluster as `kubectl get nodes,pods -A -o json` would print it.
 pub fn cluster() -> Value {
-    let objects: Vec<Value> = (0..NODES).map(node).chain((0..PODS).map(placed_pod)).collect();
-    json!({"apiVersion": "v1", "kind": "List", "items": objects})
+    list((0..NODES).map(node).chain((0..PODS).map(placed_pod)))
+}
+
+/// Objects as one that kubectl takes.
+pub fn list(objects: impl IntoIterator<Item = Value>) -> Value {
+    json!({"apiVersion": "v1", "kind": "List", "items": objects.into_iter().collect::<Vec<_>>()})
+}
+
+/// The zone of a node of the sample cluster.
+pub fn zone(node: u32) -> &'static str {
+    ["a", "b", "c"][node as usize % 3]
 }
 
 fn pool(node: u32) -> &'static str {
@@ -43,7 +52,7 @@ pub fn node_name(node: u32) -> String {
 
 /// A node of the sample cluster.
 pub fn node(at: u32) -> Value {
-    let (zone, pool) = (["a", "b", "c"][at as usize % 3], pool(at));
+    let (zone, pool) = (zone(at), pool(at));
     let mut allocatable = json!({"cpu": "15890m", "memory": "62Gi", "ephemeral-storage": "95Gi", "pods": "110"});
     let mut annotations = json!({"node.alpha.kubernetes.io/ttl": "0"});
     let mut labels = json!({

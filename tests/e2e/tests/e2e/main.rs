@@ -5,6 +5,7 @@ mod admission;
 mod burst;
 mod chart;
 mod deadlock;
+mod demo;
 mod extenders;
 mod landing;
 #[cfg(feature = "nightly")]
