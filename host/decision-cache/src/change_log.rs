@@ -17,7 +17,7 @@ pub(crate) struct Version {
 /// The version of a snapshot, and the changes that led to it.
 #[derive(Debug, Clone)]
 pub(crate) struct ChangeLog {
-    version: Version,
+    pub(crate) version: Version,
     /// Oldest first.
     changes: Vec<Change>,
     /// Every change after the version with this number is listed.
@@ -68,10 +68,6 @@ impl ChangeLog {
         };
         self.changes.iter().filter(is_stale).map(|change| change.row).collect()
     }
-
-    pub(crate) fn version(&self) -> Version {
-        self.version
-    }
 }
 
 #[cfg(test)]
@@ -111,13 +107,13 @@ mod tests {
             let (last, now) = history.last().unwrap();
             for (log, then) in &history {
                 for (part, parts) in [(0, Parts::single(0)), (1, Parts::single(1))] {
-                    let stale = last.stale_rows(log.version(), parts, now.len());
+                    let stale = last.stale_rows(log.version, parts, now.len());
                     for row in 0..now.len().min(then.len()) {
                         prop_assert!(then[row][part] == now[row][part] || stale.contains(&(row as Row)));
                     }
                 }
-                let backwards = log.stale_rows(last.version(), Parts::ALL, then.len());
-                prop_assert!(log.version() == last.version() || backwards.len() == then.len());
+                let backwards = log.stale_rows(last.version, Parts::ALL, then.len());
+                prop_assert!(log.version == last.version || backwards.len() == then.len());
             }
         }
     }

@@ -84,12 +84,7 @@ impl<T: Attribute> Columns<T> {
 
     /// The column of an attribute, if it was asked for in this version.
     pub(crate) fn current(&self, attribute: &T) -> Option<Arc<Column>> {
-        self.by_attribute.read().get(attribute).filter(|column| column.version == self.version()).cloned()
-    }
-
-    #[inline]
-    pub(crate) fn version(&self) -> Version {
-        self.log().version()
+        self.by_attribute.read().get(attribute).filter(|column| column.version == self.log().version).cloned()
     }
 
     #[inline]
@@ -103,9 +98,9 @@ impl<T: Attribute> Columns<T> {
         let known = columns.get_key_value(attribute);
         let attribute = known.map_or_else(|| Arc::new(attribute.clone()), |(attribute, _)| Arc::clone(attribute));
         let column = Arc::new(match known {
-            Some((_, known)) if known.version == log.version() => return Arc::clone(known),
+            Some((_, known)) if known.version == log.version => return Arc::clone(known),
             Some((_, earlier)) => earlier.carried_over(log, attribute.depends_on(), rows),
-            None => Column::new(log.version(), rows),
+            None => Column::new(log.version, rows),
         });
         columns.insert(Arc::clone(&attribute), Arc::clone(&column));
         if columns.len() > MAX_COLUMNS || bytes(&columns) > self.max_bytes.load(Ordering::Relaxed) {
@@ -166,14 +161,14 @@ impl Column {
     fn carried_over(&self, log: &ChangeLog, parts: Parts, rows: usize) -> Self {
         let stale = log.stale_rows(self.version, parts, rows);
         if stale.is_empty() && self.cells.len() == rows {
-            return Self { version: log.version(), cells: Arc::clone(&self.cells) };
+            return Self { version: log.version, cells: Arc::clone(&self.cells) };
         }
         let cell = |row: usize| self.cells.get(row).map_or(0, |cell| cell.load(Ordering::Relaxed));
         let cells: Arc<[AtomicU64]> = (0..rows).map(|row| AtomicU64::new(cell(row))).collect();
         for row in stale {
             cells[row as usize].store(0, Ordering::Relaxed);
         }
-        Self { version: log.version(), cells }
+        Self { version: log.version, cells }
     }
 
     fn bytes(&self) -> usize {

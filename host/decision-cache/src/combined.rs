@@ -31,7 +31,8 @@ const MAX_COMBINED_LISTS: usize = 16;
 #[derive(Debug)]
 pub struct CombinedClasses {
     columns: Box<[Arc<RowClassColumn>]>,
-    by_row: Box<[u32]>,
+    /// The combined class of each row.
+    pub by_row: Box<[u32]>,
     /// Of each combined class, the row class by each of the columns.
     tuples: TupleInterner<u32>,
 }
@@ -52,12 +53,6 @@ struct Entry<T> {
 // === impl CombinedClasses ===
 
 impl CombinedClasses {
-    /// The combined class of each row.
-    #[inline]
-    pub fn by_row(&self) -> &[u32] {
-        &self.by_row
-    }
-
     /// All combined class numbers are less than this.
     pub fn count(&self) -> usize {
         self.tuples.len()
@@ -187,7 +182,7 @@ mod tests {
                 let next = CombinedClasses::new(&columns, combined.as_ref()).unwrap();
                 for row in 0..150 {
                     let classes: Vec<u32> = columns.iter().map(|column| column.by_row[row]).collect();
-                    prop_assert_eq!(next.row_classes(next.by_row()[row] as usize), &classes[..]);
+                    prop_assert_eq!(next.row_classes(next.by_row[row] as usize), &classes[..]);
                 }
                 combined = Some(next);
             }

@@ -61,7 +61,7 @@ impl RowClassColumn {
 
     #[cfg(test)]
     pub(crate) fn of_test(by_row: &[u32]) -> Self {
-        Self { version: crate::change_log::ChangeLog::first().version(), by_row: by_row.into(), count: 0 }
+        Self { version: crate::change_log::ChangeLog::first().version, by_row: by_row.into(), count: 0 }
     }
 }
 
@@ -87,7 +87,7 @@ impl<T: Attribute> RowClasses<T> {
     pub(crate) fn column(&self, source: &impl Source<Attribute = T>) -> Option<Arc<RowClassColumn>> {
         let known = self.column.load_full();
         match known {
-            Some(column) if column.version == source.columns().version() => Some(column),
+            Some(column) if column.version == source.columns().log().version => Some(column),
             earlier => {
                 let column = Arc::new(self.make(source, earlier.as_deref())?);
                 self.column.store(Some(Arc::clone(&column)));
@@ -115,7 +115,7 @@ impl<T: Attribute> RowClasses<T> {
         let column_bytes = size_of::<RowClassColumn>() + size_of_val(&*by_row);
         self.charge.set(size_of::<Self>() + self.attributes.bytes() + column_bytes + tuple_bytes);
         let has_room = count <= CLASSES_PER_ROW * by_row.len() + SLACK_ROW_CLASSES;
-        has_room.then(|| RowClassColumn { version: log.version(), by_row, count })
+        has_room.then_some(RowClassColumn { version: log.version, by_row, count })
     }
 
     /// The value of each attribute at each of these rows.

@@ -16,11 +16,11 @@ use super::{DecideError, Nodes, Query};
 /// The pod and the nodes of a filter or prioritize request.
 #[derive(Debug)]
 pub(crate) struct RequestContext {
-    node_set: NodeSet,
+    pub(super) node_set: NodeSet,
     /// The index in the request of each node of the set; none where that has every node of the request.
     request_indices: Option<Vec<u32>>,
     /// The indices of names that the cluster does not know, ascending.
-    unknown: Vec<u32>,
+    pub(super) unknown: Vec<u32>,
 }
 
 /// Nodes that policies can be asked about, and views of some of them.
@@ -86,10 +86,6 @@ impl RequestContext {
         &self.node_set.pod
     }
 
-    pub(super) fn node_set(&self) -> &NodeSet {
-        &self.node_set
-    }
-
     pub(super) fn cluster(&self) -> &Cluster {
         &self.node_set.cluster
     }
@@ -112,10 +108,6 @@ impl RequestContext {
             by_request[*at as usize] = value;
         }
         by_request
-    }
-
-    pub(crate) fn unknown(&self) -> &[u32] {
-        &self.unknown
     }
 }
 

@@ -86,7 +86,7 @@ struct OneNode<'r, A> {
 
 /// Asks each policy that is not off about this node of the context.
 pub(crate) fn explain(caller: &Caller, group: &Group, context: &RequestContext, node: u32) -> Explanation {
-    let (nodes, mut bytes_left) = (context.node_set(), MAX_BYTES);
+    let (nodes, mut bytes_left) = (&context.node_set, MAX_BYTES);
     let explained = |(member, verb): (&Arc<Member>, Verb)| {
         // A bind is about the one node, with the pods placed there.
         let (view, node) = if verb == Verb::Bind { (nodes.view(&[node]), 0) } else { (nodes.whole_view(), node) };
@@ -144,7 +144,7 @@ fn not_asked(group: &Group, pod: &Pod) -> Vec<(Arc<Member>, &'static str)> {
 ///
 /// Their answers are cached like those of others, so that their decision tables fill.
 pub(crate) fn shadow(caller: &Caller, group: &Group, context: &RequestContext, verbs: &[Verb]) {
-    let all = context.node_set().whole_view();
+    let all = context.node_set.whole_view();
     let (source, nodes) = (ViewSource::of(&all), FeasibleNodes::<()>::one_by_one(all.node_count()));
     for verb in verbs {
         for member in group.answering(Mode::Shadow, *verb, context.pod()) {
@@ -188,7 +188,7 @@ fn reason(verdict: &Verdict) -> Option<&str> {
 
 /// Asks a policy about all nodes, whatever its cache knows.
 fn ask(caller: &Caller, member: &Member, verb: Verb, context: &RequestContext) -> Result<Vec<SurveyAnswer>, Fault> {
-    let view = context.node_set().whole_view();
+    let view = context.node_set.whole_view();
     if verb == Verb::Filter {
         let verdicts = caller.ask(member, verb, view, |ask, nodes| member.policy.filter(ask, nodes))?;
         return Ok(verdicts.into_iter().map(SurveyAnswer::Verdict).collect());

@@ -48,9 +48,9 @@ pub(super) struct Reason {
 }
 
 pub(crate) fn filter(caller: &Caller, group: &Group, context: &RequestContext) -> Result<FilterOutcome, DecideError> {
-    let (all, mut reasons) = (context.node_set().whole_view(), Reasons::default());
+    let (all, mut reasons) = (context.node_set.whole_view(), Reasons::default());
     let members = group.answering(Mode::Enforce, Verb::Filter, context.pod());
-    let (lookups, mut nodes) = PolicyLookup::<Verdict>::of_all(members, group.combined(Verb::Filter), &all);
+    let (lookups, mut nodes) = PolicyLookup::<Verdict>::of_all(members, &group.combined[Verb::Filter as usize], &all);
     let mut deciding = lookups.len();
     for policy in lookups {
         if nodes.is_empty() {
@@ -65,9 +65,9 @@ pub(crate) fn filter(caller: &Caller, group: &Group, context: &RequestContext) -
     }
     let mut rejected = rejections(&nodes, |node| context.request_index(node));
     // A node that no policy can be asked about is rejected only if a policy decides about this pod.
-    if !context.unknown().is_empty() && deciding > 0 {
+    if !context.unknown.is_empty() && deciding > 0 {
         let reason = reasons.number(NOT_SEEN.0, NOT_SEEN.1);
-        rejected.extend(context.unknown().iter().map(|node| Rejection { node: *node, reason, unresolvable: false }));
+        rejected.extend(context.unknown.iter().map(|node| Rejection { node: *node, reason, unresolvable: false }));
         rejected.sort_unstable_by_key(|rejection| rejection.node);
     }
     Ok(FilterOutcome { rejected, reasons: reasons.into_texts() })
@@ -98,14 +98,14 @@ pub(super) fn reject(
 
 /// The nodes that have a reason, by `index`.
 pub(super) fn rejections(nodes: &FeasibleNodes<Option<Reason>>, index: impl Fn(u32) -> u32) -> Vec<Rejection> {
-    if nodes.values().iter().all(Option::is_none) {
+    if nodes.values.iter().all(Option::is_none) {
         return Vec::new();
     }
     let rejection = |(node, reason): (u32, Option<Reason>)| {
         let Reason { number, unresolvable } = reason?;
         Some(Rejection { node: index(node), reason: number, unresolvable })
     };
-    (0..).zip(nodes.by_node(nodes.values())).filter_map(rejection).collect()
+    (0..).zip(nodes.by_node(&nodes.values)).filter_map(rejection).collect()
 }
 
 // === impl FilterOutcome ===

@@ -26,7 +26,7 @@ pub(super) struct FeasibleNodes<V> {
     /// The number of feasible nodes in each group: all that the view has of it, or none.
     node_counts: Vec<u32>,
     /// The value of each group, of rejected ones too.
-    values: Vec<V>,
+    pub(super) values: Vec<V>,
 }
 
 /// A policy, and what its cache knows about the pod.
@@ -64,7 +64,7 @@ impl<V: Copy + Default> FeasibleNodes<V> {
 
     /// All nodes of a view.
     fn by_class(classes: Arc<CombinedClasses>, all: &View) -> Self {
-        let groups: Vec<u32> = all.slots().iter().map(|slot| classes.by_row()[*slot as usize]).collect();
+        let groups: Vec<u32> = all.slots().iter().map(|slot| classes.by_row[*slot as usize]).collect();
         let mut node_counts = vec![0; classes.count()];
         for group in &groups {
             node_counts[*group as usize] += 1;
@@ -123,16 +123,6 @@ impl<V: Copy + Default> FeasibleNodes<V> {
             }
         }
         numbers.next().map_or(Ok(()), |_| Err(uncovered()))
-    }
-
-    /// The value of each group.
-    pub(super) fn values(&self) -> &[V] {
-        &self.values
-    }
-
-    /// The value of each group, to be changed.
-    pub(super) fn values_mut(&mut self) -> &mut [V] {
-        &mut self.values
     }
 
     /// For each node of the view what there is for its group.

@@ -17,10 +17,10 @@ pub(crate) fn prioritize(
     context: &RequestContext,
     scale: ScoreScale,
 ) -> Result<Vec<u32>, DecideError> {
-    let all = context.node_set().whole_view();
+    let all = context.node_set.whole_view();
     let members = |verb| group.answering(Mode::Enforce, verb, context.pod()).filter(|member| member.config.weight > 0);
     // The value of each node is the weighted sum of its scores.
-    let combined = group.combined(Verb::Score);
+    let combined = &group.combined[Verb::Score as usize];
     let (lookups, mut nodes) = PolicyLookup::<u32>::of_all(members(Verb::Score), combined, &all);
     let mut weights = 0;
     if !nodes.is_empty() {
@@ -44,10 +44,10 @@ pub(crate) fn prioritize(
             let weight = u64::from(member.config.weight);
             weights += weight;
             nodes.split();
-            nodes.values_mut().iter_mut().zip(ranks).for_each(|(total, rank)| *total += weight * u64::from(rank));
+            nodes.values.iter_mut().zip(ranks).for_each(|(total, rank)| *total += weight * u64::from(rank));
         }
     }
-    let means: Vec<u32> = nodes.values().iter().map(|total| scale.mean(*total, weights)).collect();
+    let means: Vec<u32> = nodes.values.iter().map(|total| scale.mean(*total, weights)).collect();
     let mut scores = nodes.by_node(&means);
     if matches!(scale, ScoreScale::FineWith(_)) {
         scale.break_ties(&mut scores, all.slots(), weights, context.pod(), context.cluster().order());

@@ -65,7 +65,7 @@ pub struct Group {
     /// Whether the filter of one is in force and may read placed pods.
     reads_pods: bool,
     /// The classes of nodes that they tell apart together, by verb.
-    combined: Arc<[RecentCombined; Verb::ALL.len()]>,
+    pub(super) combined: Arc<[RecentCombined; Verb::ALL.len()]>,
 }
 
 /// One policy of a group: a loaded module with an operator's configuration.
@@ -231,11 +231,6 @@ impl Group {
     /// All policies, in the order in which filters run.
     pub fn members(&self) -> &[Arc<Member>] {
         &self.members
-    }
-
-    /// The classes of nodes that its policies tell apart together when they are asked a verb.
-    pub(crate) fn combined(&self, verb: Verb) -> &RecentCombined {
-        &self.combined[verb as usize]
     }
 
     /// Those that are asked this verb about the pod in this mode, in order.

@@ -290,7 +290,7 @@ fn class_of_each(lookup: &Lookup<Of, String>, rows: &[Row]) -> Option<Vec<u32>> 
     let recent = RecentCombined::default();
     // The first request for a list only notes it.
     let combined = recent.get([lookup].into_iter()).or_else(|| recent.get([lookup].into_iter()))?;
-    let class = |row: &Row| combined.row_classes(combined.by_row()[*row as usize] as usize)[0];
+    let class = |row: &Row| combined.row_classes(combined.by_row[*row as usize] as usize)[0];
     Some(rows.iter().map(class).collect())
 }
 
