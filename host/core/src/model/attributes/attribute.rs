@@ -135,9 +135,11 @@ impl Attribute {
     /// The read, of a node of a view; none for a whole record, and for reads of each pod.
     pub(crate) fn read(&self, node: u32) -> Option<Read<'_>> {
         match self.of.borrowed() {
-            AttributeOf::Read(Read::Placed(..)) => None,
+            AttributeOf::Read(Read::Placed(..))
+            | AttributeOf::NodeRecord
+            | AttributeOf::PlacedRecord
+            | AttributeOf::FactsRecord => None,
             AttributeOf::Read(read) => Some(read.of_node(node)),
-            AttributeOf::NodeRecord | AttributeOf::PlacedRecord | AttributeOf::FactsRecord => None,
         }
     }
 }

@@ -157,7 +157,9 @@ impl Images {
             names.map(move |Text(name): Text<'_>| (ImageName::of(&name), size))
         };
         let mut images: Vec<(ImageName, u64)> = listed.into_iter().flat_map(of_image).collect();
-        images.iter().for_each(|(name, _)| SEEN.add(*name));
+        for (name, _) in &images {
+            SEEN.add(*name);
+        }
         // Of a name that is listed twice the first counts, as for kube-scheduler.
         images.sort_by_key(|(name, _)| *name);
         images.dedup_by_key(|(name, _)| *name);
