@@ -1,6 +1,6 @@
 //! `plimsoll scheduler-config`: a configuration for kube-scheduler.
 
-mod resources;
+mod extender;
 mod scores;
 
 use std::{net::IpAddr, path::PathBuf, process::ExitCode};
@@ -11,7 +11,7 @@ use plimsoll_http::prioritize_verb;
 use serde::Serialize;
 
 use self::{
-    resources::ManagedResource,
+    extender::{Extender, TlsConfig},
     scores::{Profile, Scales},
 };
 use super::offline::load_all;
@@ -39,47 +39,6 @@ struct ClientConnection {
     kubeconfig: PathBuf,
 }
 
-/// The extender of one group: its URL, and the verbs that its policies have.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Extender {
-    url_prefix: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    filter_verb: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    preempt_verb: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    prioritize_verb: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bind_verb: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    weight: Option<u64>,
-    /// Without a CA this key turns the check of plimsoll's certificate off.
-    #[serde(rename = "enableHTTPS", skip_serializing_if = "Option::is_none")]
-    enable_https: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tls_config: Option<TlsConfig>,
-    node_cache_capable: bool,
-    ignorable: bool,
-    http_timeout: String,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    managed_resources: Vec<ManagedResource>,
-}
-
-/// The TLS part for an https URL. Its files are on the scheduler's machine, so they are not opened.
-#[derive(Default, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct TlsConfig {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ca_file: Option<PathBuf>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cert_file: Option<PathBuf>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    key_file: Option<PathBuf>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    server_name: Option<String>,
-}
-
 pub(super) fn scheduler_config(args: &SchedulerConfigArgs) -> Result<ExitCode> {
     check_flags(args)?;
     let roster = load_all(&args.policies, &args.engine, args.output)?;
@@ -96,8 +55,8 @@ pub(super) fn scheduler_config(args: &SchedulerConfigArgs) -> Result<ExitCode> {
         bail!("{} holds no policy that kube-scheduler could ask", args.policies.display());
     }
     remark_on_stranger(args, &extenders);
-    resources::keep_unique(&mut extenders);
-    resources::ignore(&mut extenders, &args.ignored_by_scheduler)?;
+    extender::keep_unique(&mut extenders);
+    extender::ignore(&mut extenders, &args.ignored_by_scheduler)?;
     let config = Configuration {
         api_version: "kubescheduler.config.k8s.io/v1",
         kind: "KubeSchedulerConfiguration",
@@ -215,7 +174,7 @@ fn extender(
     name: &str,
     group: &Group,
 ) -> Option<Extender> {
-    let has = |verb| resources::asked(group).any(|member| member.policy.verbs().has(verb));
+    let has = |verb| extender::asked(group).any(|member| member.policy.verbs().has(verb));
     let (base, scores) = (args.url.trim_end_matches('/'), scores::scores(group));
     // Filters are asked about preemption candidates too, as if the victims were gone.
     let preempts = has(Verb::Preempt) || has(Verb::Filter);
@@ -232,6 +191,6 @@ fn extender(
         node_cache_capable: !args.full_nodes,
         ignorable: args.ignorable,
         http_timeout: humantime::format_duration(args.http_timeout).to_string(),
-        managed_resources: resources::managed(group),
+        managed_resources: extender::managed(group),
     })
 }

@@ -10,7 +10,7 @@ use plimsoll_core::{Group, Member, Roster, ScoreScale, Verb};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::resources;
+use super::extender;
 use crate::args::SchedulerConfigArgs;
 
 /// The score plugins of kube-scheduler 1.36 with their default weights, as `--write-config-to` prints them.
@@ -126,7 +126,7 @@ pub(super) fn scores(group: &Group) -> bool {
 fn scorers(group: &Group) -> impl Iterator<Item = &Arc<Member>> {
     let has_scores =
         |member: &&Arc<Member>| [Verb::Score, Verb::Rank].iter().any(|verb| member.policy.verbs().has(*verb));
-    resources::asked(group).filter(has_scores)
+    extender::asked(group).filter(has_scores)
 }
 
 fn scoring_groups(roster: &Roster) -> String {

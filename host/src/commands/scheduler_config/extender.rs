@@ -1,13 +1,53 @@
-//! `managedResources`: for which pods the scheduler need not call.
+//! The extender of a group, and its `managedResources`: for which pods the scheduler need not call.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use anyhow::{Result, ensure};
 use plimsoll_core::{Group, Member, Mode};
 use serde::Serialize;
 
-use super::Extender;
 use crate::output;
+
+/// The extender of one group: its URL, and the verbs that its policies have.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Extender {
+    pub(super) url_prefix: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) filter_verb: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) preempt_verb: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) prioritize_verb: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) bind_verb: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) weight: Option<u64>,
+    /// Without a CA this key turns the check of plimsoll's certificate off.
+    #[serde(rename = "enableHTTPS", skip_serializing_if = "Option::is_none")]
+    pub(super) enable_https: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tls_config: Option<TlsConfig>,
+    pub(super) node_cache_capable: bool,
+    pub(super) ignorable: bool,
+    pub(super) http_timeout: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) managed_resources: Vec<ManagedResource>,
+}
+
+/// The TLS part for an https URL. Its files are on the scheduler's machine, so they are not opened.
+#[derive(Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct TlsConfig {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) ca_file: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) cert_file: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) key_file: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) server_name: Option<String>,
+}
 
 /// A resource; the scheduler calls only for pods that ask for one of its extender's.
 #[derive(Serialize)]
