@@ -3,7 +3,7 @@
 mod observers;
 mod page;
 
-use std::{borrow::Cow, sync::Arc};
+use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 use plimsoll_core::{Cluster, PolicyState, Roster};
@@ -13,11 +13,8 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use self::observers::{PolicyMetrics, TlsMetrics, WireMetrics, registered};
+use self::observers::{Labels, PolicyMetrics, TlsMetrics, WireMetrics, registered};
 pub(crate) use self::page::Page;
-
-/// The labels of a series.
-type Labels<const N: usize> = [(&'static str, Cow<'static, str>); N];
 
 /// The metrics that are counted as things happen; a [`Page`] has those that are read at a scrape.
 pub(crate) struct Metrics {

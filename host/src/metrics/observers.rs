@@ -16,13 +16,14 @@ use prometheus_client::{
     registry::{Metric, Registry, Unit},
 };
 
-use super::Labels;
-
 /// Upper bounds in seconds: from 5 microseconds, by factors of 2 to 2.5, to 5 seconds.
 const BUCKETS: [f64; 19] = [
     5e-6, 1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, 1e-1, 2.5e-1, 5e-1, 1.0, 2.5,
     5.0,
 ];
+
+/// The labels of a series.
+pub(super) type Labels<const N: usize> = [(&'static str, Cow<'static, str>); N];
 
 /// A histogram of durations for each set of labels.
 type Seconds<const N: usize> = Family<Labels<N>, Histogram>;

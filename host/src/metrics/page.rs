@@ -12,7 +12,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use super::Labels;
+use super::observers::Labels;
 
 /// Metrics with their values at one moment.
 pub(crate) struct Page(pub(super) Registry);
