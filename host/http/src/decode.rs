@@ -49,7 +49,7 @@ fn by_serde(body: &Bytes, known: &Names) -> Result<ExtenderArgs, WireError> {
     let wire: args::RawExtenderArgs<'_> = parse("the request", body, "ExtenderArgs")?;
     let nodes = match (wire.nodes, wire.names) {
         (Some(list), _) => WireNodes::objects(body, list.items.0.into_iter().map(|item| slice(body, item)).collect()),
-        (None, names) => WireNodes::written(&names.unwrap_or_default().0, known),
+        (None, names) => WireNodes::written(&names.0, known),
     };
     Ok(ExtenderArgs { pod: pod(body, "ExtenderArgs", wire.pod)?, nodes })
 }
@@ -66,7 +66,7 @@ pub(crate) fn preempt_args<'a>(body: &'a Bytes) -> Result<PreemptArgs<'a>, WireE
         let victims = if has_pods {
             Victims::Pods(pods.map(|pod| slice(body, pod)).collect())
         } else {
-            let uid = |pod: &'a RawValue| serde_json::from_str(pod.get()).map(|pod: args::MetaPod<'a>| pod.uid);
+            let uid = |pod: &'a RawValue| serde_json::from_str(pod.get()).map(|pod: args::MetaPod<'a>| pod.uid.0);
             Victims::Uids(pods.map(uid).collect::<Result<_, _>>()?)
         };
         Ok(CandidateQuery { node, victims, pdb_violations: list.pdb_violations })
@@ -90,7 +90,7 @@ pub(crate) fn binding_args(body: &Bytes, received: Instant) -> Result<BindQuery<
         return Err(WireError::malformed(format!("the request is no ExtenderBindingArgs: {problem}")));
     }
     let args::RawBindArgs { name, namespace, uid, node } = wire;
-    Ok(BindQuery { namespace, name, uid, node, received })
+    Ok(BindQuery { namespace: namespace.0, name: name.0, uid: uid.0, node: node.0, received })
 }
 
 /// Reads the `ExtenderBindingResult` of another replica: its error, if it has one.

@@ -1,5 +1,4 @@
-//! The objects of the protocol, as far as they must be typed. Keys are those of kube-scheduler's Go types; other keys are
-//! skipped, and null is absent.
+//! The objects of the protocol, as far as they must be typed; other keys are skipped.
 
 use std::{borrow::Cow, fmt, marker::PhantomData};
 
@@ -21,75 +20,82 @@ const MAX_NAME: usize = 253;
 /// The longest name of a namespace: a DNS label.
 const MAX_NAMESPACE: usize = 63;
 
-/// An `ExtenderArgs`.
-#[derive(Default, Deserialize)]
-#[serde(rename = "ExtenderArgs", default)]
-pub(super) struct RawExtenderArgs<'a> {
-    #[serde(borrow, rename = "Pod")]
-    pub(super) pod: Option<&'a RawValue>,
-    #[serde(borrow, rename = "Nodes")]
-    pub(super) nodes: Option<NodeList<'a>>,
-    #[serde(borrow, rename = "NodeNames")]
-    pub(super) names: Option<List<JsonString<'a>>>,
+/// The fields of one of the protocol's objects. As in Go's `encoding/json`, keys match in any ASCII case, and the last of
+/// several wins: the wire of Kubernetes up to 1.17 is in lower case.
+struct Fields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+/// Defines an object of the protocol; absent fields and null are the default.
+macro_rules! object {
+    ($(#[$doc:meta])* $name:ident { $($field:ident: $type:ty = $key:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Default, Deserialize)]
+        #[serde(try_from = "Fields<'a>", bound(deserialize = "'de: 'a"))]
+        pub(super) struct $name<'a> {
+            $(pub(super) $field: $type,)*
+        }
+
+        impl<'a> TryFrom<Fields<'a>> for $name<'a> {
+            type Error = serde_json::Error;
+
+            fn try_from(fields: Fields<'a>) -> Result<Self, Self::Error> {
+                Ok(Self { $($field: fields.get($key)?,)* })
+            }
+        }
+    };
 }
 
-/// A `NodeList`.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub(super) struct NodeList<'a> {
-    #[serde(borrow)]
-    pub(super) items: List<&'a RawValue>,
+object! {
+    /// An `ExtenderArgs`.
+    RawExtenderArgs {
+        pod: Option<&'a RawValue> = "Pod",
+        nodes: Option<NodeList<'a>> = "Nodes",
+        names: List<JsonString<'a>> = "NodeNames",
+    }
+}
+
+object! {
+    /// A `NodeList`.
+    NodeList { items: List<&'a RawValue> = "items", }
+}
+
+object! {
+    /// An `ExtenderPreemptionArgs`.
+    RawPreemptArgs {
+        pod: Option<&'a RawValue> = "Pod",
+        victims: Option<Candidates<'a>> = "NodeNameToVictims",
+        meta_victims: Option<Candidates<'a>> = "NodeNameToMetaVictims",
+    }
+}
+
+object! {
+    /// `Victims` or `MetaVictims`.
+    VictimList {
+        pods: List<&'a RawValue> = "Pods",
+        pdb_violations: i64 = "NumPDBViolations",
+    }
+}
+
+object! {
+    /// A `MetaPod`.
+    MetaPod { uid: JsonString<'a> = "UID", }
+}
+
+object! {
+    /// An `ExtenderBindingArgs`; absent fields are empty.
+    RawBindArgs {
+        name: JsonString<'a> = "PodName",
+        namespace: JsonString<'a> = "PodNamespace",
+        uid: JsonString<'a> = "PodUID",
+        node: JsonString<'a> = "Node",
+    }
 }
 
 /// A text, borrowed unless it has escapes.
 #[derive(Default, Deserialize)]
 pub(crate) struct JsonString<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
-/// An `ExtenderPreemptionArgs`.
-#[derive(Default, Deserialize)]
-#[serde(rename = "ExtenderPreemptionArgs", default)]
-pub(super) struct RawPreemptArgs<'a> {
-    #[serde(borrow, rename = "Pod")]
-    pub(super) pod: Option<&'a RawValue>,
-    #[serde(borrow, rename = "NodeNameToVictims")]
-    pub(super) victims: Option<Candidates<'a>>,
-    #[serde(borrow, rename = "NodeNameToMetaVictims")]
-    pub(super) meta_victims: Option<Candidates<'a>>,
-}
-
 /// Victims by node, in the order of the request.
 pub(super) struct Candidates<'a>(pub(super) Vec<(Cow<'a, str>, VictimList<'a>)>);
-
-/// `Victims` or `MetaVictims`.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub(super) struct VictimList<'a> {
-    #[serde(borrow, rename = "Pods")]
-    pub(super) pods: List<&'a RawValue>,
-    #[serde(rename = "NumPDBViolations")]
-    pub(super) pdb_violations: i64,
-}
-
-/// A `MetaPod`.
-#[derive(Deserialize)]
-pub(super) struct MetaPod<'a> {
-    #[serde(borrow, rename = "UID")]
-    pub(super) uid: Cow<'a, str>,
-}
-
-/// An `ExtenderBindingArgs`; absent fields are empty.
-#[derive(Default, Deserialize)]
-#[serde(rename = "ExtenderBindingArgs", default)]
-pub(super) struct RawBindArgs<'a> {
-    #[serde(borrow, rename = "PodName")]
-    pub(super) name: Cow<'a, str>,
-    #[serde(borrow, rename = "PodNamespace")]
-    pub(super) namespace: Cow<'a, str>,
-    #[serde(borrow, rename = "PodUID")]
-    pub(super) uid: Cow<'a, str>,
-    #[serde(borrow, rename = "Node")]
-    pub(super) node: Cow<'a, str>,
-}
 
 /// An `ExtenderBindingResult` of another replica.
 #[derive(Deserialize)]
@@ -99,12 +105,14 @@ pub(super) struct RawBindResult {
     pub(super) error: Option<String>,
 }
 
-/// A list of bounded length; null is an empty one.
+/// A list of bounded length.
 pub(super) struct List<T>(pub(super) Vec<T>);
 
 struct ListVisitor<T>(PhantomData<T>);
 
 struct CandidatesVisitor;
+
+struct FieldsVisitor;
 
 // === impl RawBindArgs ===
 
@@ -117,7 +125,7 @@ impl RawBindArgs<'_> {
             ("PodUID", &self.uid, usize::MAX),
             ("Node", &self.node, MAX_NAME),
         ];
-        fields.into_iter().find_map(|(field, value, most)| {
+        fields.into_iter().find_map(|(field, JsonString(value), most)| {
             if value.is_empty() {
                 return Some(format!("{field} is missing or empty; expected text"));
             }
@@ -133,6 +141,38 @@ fn is_name(text: &str, most: usize) -> bool {
     text.len() <= most && text.bytes().all(dns) && !text.starts_with('.') && !text.contains("..")
 }
 
+// === impl Fields ===
+
+impl<'a> Fields<'a> {
+    fn get<T: Deserialize<'a> + Default>(&self, key: &str) -> Result<T, serde_json::Error> {
+        let field = self.0.iter().rev().find(|(found, _)| found.eq_ignore_ascii_case(key));
+        let value = field.map_or(Ok(None), |(_, value)| serde_json::from_str::<Option<T>>(value.get()));
+        value.map(Option::unwrap_or_default).map_err(|error| serde_json::Error::custom(format_args!("{key}: {error}")))
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(FieldsVisitor)
+    }
+}
+
+impl<'de> Visitor<'de> for FieldsVisitor {
+    type Value = Fields<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut fields = Vec::new();
+        while let Some((JsonString(key), value)) = map.next_entry()? {
+            push(&mut fields, (key, value))?;
+        }
+        Ok(Fields(fields))
+    }
+}
+
 // === impl List ===
 
 impl<T> Default for List<T> {
@@ -143,7 +183,7 @@ impl<T> Default for List<T> {
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ListVisitor(PhantomData))
+        deserializer.deserialize_seq(ListVisitor(PhantomData))
     }
 }
 
@@ -152,10 +192,6 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a list")
-    }
-
-    fn visit_unit<E>(self) -> Result<List<T>, E> {
-        Ok(List::default())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<List<T>, A::Error> {

@@ -58,18 +58,17 @@ trait KnownElements {
 pub(super) fn args(body: &Bytes, names: &NameIndex, known: &impl Fn() -> KnownNodeOrder) -> Option<ExtenderArgs> {
     let (mut cursor, mut parts) = (Cursor { body, at: 0 }, PartialArgs::default());
     cursor.fields(|cursor, key| {
-        // A field that is there twice is an error.
-        if let Some(at) = FIELDS.iter().position(|field| *field == key)
-            && std::mem::replace(&mut parts.seen[at], true)
-        {
+        let field = FIELDS.iter().position(|field| field.eq_ignore_ascii_case(key));
+        // Of a field that is there twice, the last counts.
+        if field.is_some_and(|at| std::mem::replace(&mut parts.seen[at], true)) {
             return None;
         }
-        match key {
+        match field {
             _ if cursor.null().is_some() => {}
-            "Pod" => parts.pod = Some(cursor.value()?),
-            "Nodes" => parts.whole = Some(node_list(cursor, known())?),
-            "NodeNames" => parts.names = list(cursor, names)?,
-            _ => {
+            Some(0) => parts.pod = Some(cursor.value()?),
+            Some(1) => parts.whole = Some(node_list(cursor, known())?),
+            Some(_) => parts.names = list(cursor, names)?,
+            None => {
                 cursor.value()?;
             }
         }
@@ -89,12 +88,12 @@ pub(super) fn args(body: &Bytes, names: &NameIndex, known: &impl Fn() -> KnownNo
 fn node_list(cursor: &mut Cursor<'_>, known: KnownNodeOrder) -> Option<(Elements, KnownNodes)> {
     let mut items = None;
     cursor.fields(|cursor, key| {
-        match key {
-            "items" if items.is_none() => items = Some(list(cursor, &known)?),
-            "items" => return None,
-            _ => {
-                cursor.value()?;
-            }
+        if !key.eq_ignore_ascii_case("items") {
+            cursor.value()?;
+        } else if items.is_some() {
+            return None;
+        } else {
+            items = Some(list(cursor, &known)?);
         }
         Some(())
     })?;

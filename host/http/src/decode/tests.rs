@@ -40,10 +40,14 @@ fn both_modes_are_told_by_what_the_request_holds() {
 }
 
 #[test]
-fn unknown_keys_are_skipped_and_null_is_absent() {
+fn keys_match_in_any_case_the_last_wins_unknown_ones_are_skipped_and_null_is_absent() {
     let table = [
-        (r#"{"Pod":{"a":1},"NodeNames":["é\u0041\n"],"pod":2}"#, r#"{"a":1}"#, r#"names ["éA\n"]"#),
-        (r#"{"Pod":1,"Nodes":{"items":[2],"Items":[1],"kind":{}},"NodeNames":null,"":0}"#, "1", "objects [2]"),
+        (r#"{"pod":{"a":1},"nodes":null,"nodenames":["é\u0041\n"]}"#, r#"{"a":1}"#, r#"names ["éA\n"]"#),
+        (r#"{"POD":1,"NODENAMES":["a"],"NodeNames":["b"],"Pod":2}"#, "2", r#"names ["b"]"#),
+        (r#"{"Pod":1,"nodenames":["a"]}"#, "1", r#"names ["a"]"#),
+        (r#"{"Pod":1,"Nodes":{"items":[2],"Items":[1],"kind":{}},"NodeNames":null,"":0}"#, "1", "objects [1]"),
+        (r#"{"pod":1,"nodes":{"metadata":{},"items":[2]}}"#, "1", "objects [2]"),
+        (r#"{"Pod":1,"Nodes":{"items":[2]},"nodes":null}"#, "1", "names []"),
     ];
     for (json, pod, nodes) in table {
         assert_eq!(args(json).unwrap(), (pod.to_owned(), nodes.to_owned()), "{json}");
@@ -58,9 +62,8 @@ fn an_error_says_what_was_expected_and_where() {
         (r#"{"Pod":null}"#, "the request is no ExtenderArgs: Pod is missing; expected an object"),
         (
             r#"{"Pod":{},"NodeNames":["a",5]}"#,
-            "the request is no ExtenderArgs: invalid type: integer `5`, expected a string at line 1 column 28",
+            "the request is no ExtenderArgs: NodeNames: invalid type: integer `5`, expected a string at line 1 column 6",
         ),
-        (r#"{"Pod":{},"Pod":{}}"#, "the request is no ExtenderArgs: duplicate field `Pod` at line 1 column 15"),
         (r#"{"Pod":{}} {}"#, "the request is no ExtenderArgs: trailing characters at line 1 column 12"),
     ];
     for (json, expected) in table {
@@ -84,8 +87,10 @@ fn candidates_keep_their_order() {
     for (json, expected) in table {
         assert_eq!(candidates(json).unwrap(), expected, "{json}");
     }
+    let lower = r#"{"pod":{},"nodenametovictims":null,"nodenametometavictims":{"a":{"pods":[{"uid":"u"}],"numpdbviolations":3}}}"#;
+    assert_eq!(candidates(lower).unwrap(), r#"a: ["u"] 3"#);
     let error = candidates(r#"{"Pod":{},"NodeNameToMetaVictims":{"n1":{"Pods":[{"UID":5}]}}}"#).unwrap_err();
-    assert!(error.starts_with("the request is no ExtenderPreemptionArgs: invalid type: integer `5`"), "{error}");
+    assert!(error.starts_with("the request is no ExtenderPreemptionArgs: UID: invalid type: integer `5`"), "{error}");
 }
 
 #[test]

@@ -71,6 +71,20 @@ async fn a_pod_is_bound_and_bound_again_without_an_error() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn keys_match_in_any_case_the_last_wins_and_unknown_ones_are_skipped() {
+    for body in [
+        r#"{"podname":"p","podnamespace":"default","poduid":"u","node":"node-00000"}"#,
+        r#"{"PODNAME":"p","PODNAMESPACE":"default","PODUID":"u","NODE":"node-00000"}"#,
+        r#"{"PodName":"x","podName":"p","X":[{"Node":1}],"PodNamespace":"default","PodUID":"\u0075","Node":"n","node":"node-00000"}"#,
+    ] {
+        let api = one_pod();
+        let reply = server(&api).await.client().await.unwrap().post("/bind", body).await.unwrap();
+        assert_eq!(reply.text(), BOUND, "{body}");
+        assert_eq!(api.bindings().len(), 1, "{body}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_no_bind_request_is_refused_by_its_field() {
     let api = one_pod();
     let server = server(&api).await;

@@ -120,7 +120,7 @@ async fn victims_are_answered_by_uid_in_both_modes() {
         r#""node-00001":{"Pods":[{"UID":"w"}],"NumPDBViolations":0}}}"#
     );
     let by_object = format!(
-        r#"{{"Pod":{{}},"NodeNameToVictims":{{"node-00000":{{"Pods":[{},{}],"NumPDBViolations":2}},"node-00001":{{"Pods":null}}}}}}"#,
+        r#"{{"pod":{{}},"nodenametovictims":{{"node-00000":{{"pods":[{},{}],"numpdbviolations":2}},"node-00001":{{"pods":null}}}}}}"#,
         pod("v", 0),
         pod("u", 0)
     );
