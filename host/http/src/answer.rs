@@ -190,7 +190,7 @@ impl ExtenderVerb {
                     encode::prioritize(nodes, scores)
                 })
             }
-            Self::Preempt => preempt(gateway, group, body, origin, memory),
+            Self::Preempt => preempt(backend, group, body, origin, memory),
             Self::Bind => bind(gateway, group, body, origin.received),
         }
     }
@@ -228,12 +228,11 @@ fn parse_bytes(json: &[u8]) -> usize {
     OBJECT_BYTES_PER_BYTE * json.len() + OBJECT_BYTES_PER_COMMA * commas
 }
 
-/// A pod that does not keep its whole request in memory.
-fn pod(json: &[u8]) -> Result<Arc<Pod>, WireError> {
+fn pod(cache: &RequestCache, json: &[u8]) -> Result<Arc<Pod>, WireError> {
     if json.len() > MAX_POD {
         return Err(WireError::beyond(format!("Pod has more than {MAX_POD} bytes")));
     }
-    Ok(Arc::new(Pod::from_json(Bytes::copy_from_slice(json))?))
+    Ok(cache.pod(json)?)
 }
 
 /// Decides about the nodes of a request, whose names are looked up in this cluster.
@@ -253,13 +252,13 @@ fn on_nodes<T>(
     // The reply may repeat each node.
     memory.grow(BYTES_PER_NODE * args.nodes.len() + objects + parse_bytes(&args.pod) + body.len())?;
     let nodes = args.nodes.as_query(cluster);
-    let query = Query { pod: pod(&args.pod)?, nodes, received, may_bind };
+    let query = Query { pod: pod(cache, &args.pod)?, nodes, received, may_bind };
     let (outcome, after) = decide(&query).map_err(|error| about(&query.pod, error))?;
     Ok(Handling::Reply(ExtenderReply::decided(encode(&args.nodes, &outcome), args.nodes.len(), after)))
 }
 
 fn preempt(
-    gateway: &Gateway,
+    Backend { gateway, cache }: Backend<'_>,
     group: &str,
     body: &Bytes,
     RequestOrigin { received, .. }: RequestOrigin,
@@ -268,7 +267,7 @@ fn preempt(
     // Pods, UIDs and candidates are no more than commas; the reply repeats names and UIDs.
     memory.grow(parse_bytes(body) + body.len())?;
     let args = decode::preempt_args(body)?;
-    let pod = pod(&args.pod)?;
+    let pod = pod(cache, &args.pod)?;
     let decided = gateway.preempt(group, Arc::clone(&pod), &args.candidates, received);
     let (outcome, after) = decided.map_err(|error| about(&pod, error))?;
     for (candidate, reason) in &outcome.dropped {

@@ -1,4 +1,4 @@
-//! The names of a snapshot's nodes as requests write them, and the order in which they come.
+//! The names of a snapshot's nodes as requests write them, and the order in which they come; and the last pod.
 //!
 //! The reader of a request compares each name with the predicted one, and looks it up only if they differ: most requests
 //! have the names in the order of the last one.
@@ -9,7 +9,8 @@ use std::sync::{
 };
 
 use arc_swap::ArcSwapOption;
-use plimsoll_core::{Cluster, KnownNodes, Names};
+use bytes::Bytes;
+use plimsoll_core::{Cluster, KnownNodes, Names, ObjectError, Pod};
 
 /// The names of the last requests, with their order. One serves a whole server.
 #[derive(Debug, Default)]
@@ -18,6 +19,8 @@ pub(crate) struct RequestCache {
     cluster: ArcSwapOption<NameIndex>,
     /// Of the whole nodes that requests have brought.
     known_nodes: ArcSwapOption<NameIndex>,
+    /// The pod of the last request: filter, prioritize and preempt ask about one pod after each other.
+    pod: ArcSwapOption<Pod>,
 }
 
 /// Slots by name, each name as a request writes it, and the order in which requests name them.
@@ -60,6 +63,20 @@ impl RequestCache {
     pub(crate) fn known_nodes(&self, nodes: KnownNodes) -> KnownNodeOrder {
         let index = NameIndex::in_cache(&self.known_nodes, nodes.cluster());
         KnownNodeOrder { nodes, index }
+    }
+
+    /// The pod with this JSON, which is parsed unless the last request was about it.
+    ///
+    /// # Errors
+    /// As for [`Pod::from_json`].
+    pub(crate) fn pod(&self, json: &[u8]) -> Result<Arc<Pod>, ObjectError> {
+        if let Some(pod) = self.pod.load_full().filter(|pod| pod.json().is_some_and(|last| *last == json)) {
+            return Ok(pod);
+        }
+        // A slice would keep the whole request in memory.
+        let pod = Arc::new(Pod::from_json(Bytes::copy_from_slice(json))?);
+        self.pod.store(Some(Arc::clone(&pod)));
+        Ok(pod)
     }
 }
 
