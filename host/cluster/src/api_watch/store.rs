@@ -42,6 +42,8 @@ pub(crate) struct ClusterStore {
     lists: [u64; Resource::ALL.len()],
     /// Nodes whose changes wait to be published.
     dirty: BTreeSet<Arc<str>>,
+    /// Whether the watch has shown a forwarded pod since the last publication: it is certain now, though no slot changes.
+    has_confirmed: bool,
     slots: Slots,
     /// The pods of the nodes that are not published.
     unlisted: Unlisted,
@@ -171,8 +173,9 @@ impl ClusterStore {
         let pod = self.pool.share(pod);
         let shown = self.pods.remove_entry(pod.uid()).map(|(PodByUid(pod), _)| pod);
         // The watch shows it on a node: that is final, regardless of its reservation.
-        let reserved = self.reserved.remove(pod.uid()).map(|reserved| reserved.pod);
-        let before = [shown, reserved];
+        let reserved = self.reserved.remove(pod.uid());
+        self.has_confirmed |= reserved.as_ref().is_some_and(|reserved| reserved.bind == BindState::Forwarded);
+        let before = [shown, reserved.map(|reserved| reserved.pod)];
         let same = before.iter().flatten().find(|old| is_readable && ***old == pod).cloned();
         let pod = same.unwrap_or_else(|| Arc::new(pod));
         for old in before.iter().flatten().filter(|old| !Arc::ptr_eq(old, &pod)) {

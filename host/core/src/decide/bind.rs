@@ -291,10 +291,10 @@ impl Asking<'_> {
         Ok(Answer { additions: merged.for_pod(view.pod())?, ..Answer::default() })
     }
 
-    /// The filters that may read placed pods. Others read nothing that a bind changes, so they are not asked again: a
+    /// The filters that may count placed pods. Others read nothing that a bind changes, so they are not asked again: a
     /// label that has changed or a minute that has passed must not fail a pod for which all is reserved.
     fn pod_readers<'p>(&'p self, pod: &'p Pod) -> impl Iterator<Item = &'p Arc<Member>> {
-        self.group.answering(Mode::Enforce, Verb::Filter, pod).filter(|member| member.policy.may_read_pods())
+        self.group.answering(Mode::Enforce, Verb::Filter, pod).filter(|member| member.may_count())
     }
 
     /// The node alone, with the pods that are placed there in this cluster.

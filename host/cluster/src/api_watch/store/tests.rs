@@ -193,6 +193,17 @@ fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
+/// A filter that leaves no node is decided again without the forwarded pods of the snapshot.
+#[test]
+fn a_forwarded_pod_that_the_watch_shows_is_published_as_a_certain_one() {
+    let mut store = with_two_nodes();
+    store.forward(Arc::new(pod("p3", "u3", "n1", "x")));
+    assert_eq!(placed(&store.publish().unwrap(), "n1"), ["u1", "u3"]);
+    store.show_pod(pod("p3", "u3", "n1", "x"));
+    assert_eq!(placed(&store.publish().unwrap(), "n1"), ["u1", "u3"]);
+    assert!(store.publish().is_none());
+}
+
 #[test]
 fn a_reserved_pod_counts_until_the_watch_shows_the_pod() {
     let mut store = with_two_nodes();
