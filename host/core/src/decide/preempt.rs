@@ -1,7 +1,8 @@
 //! preempt: which candidates may be preempted, and whom would it evict?
 //!
-//! kube-scheduler offers candidates that the filters never saw or had refused, so each is first put
-//! to the filters as if its victims were gone. Then the `preempt` policies keep, drop or change it.
+//! kube-scheduler offers candidates that the filters never saw or had refused, so each is put to the filters as if its
+//! victims were gone. The `preempt` policies keep, drop or change it. A policy with both may add the victims that its
+//! filter demands, so its filter is asked after its `preempt`.
 
 use std::{borrow::Cow, cmp::Reverse, collections::BTreeMap, sync::Arc};
 
@@ -82,7 +83,6 @@ pub(crate) fn preempt(
     }
     let mut preempting = preempting()?;
     let proposal = in_shadow.then(|| preempting.proposal());
-    preempting.filter(&preempting.left())?;
     preempting.run_chain()?;
     Ok((preempting.finish(queries), proposal))
 }
@@ -160,10 +160,10 @@ impl<'p> Preempting<'p> {
         origins.map(|(candidate, _)| candidate).collect()
     }
 
-    /// Puts candidates to the filters with their victims gone, and drops those that are refused.
-    fn filter(&mut self, candidates: &[u32]) -> Result<(), DecideError> {
+    /// Puts candidates to these filters with their victims gone, and drops those that are refused.
+    fn filter(&mut self, candidates: &[u32], asks: impl Fn(&Arc<Member>) -> bool) -> Result<(), DecideError> {
         let (mut nodes, mut reasons) = (FeasibleNodes::one_by_one(candidates.len()), Reasons::default());
-        for member in self.group.answering(Mode::Enforce, Verb::Filter, &self.node_set.pod) {
+        for member in self.group.answering(Mode::Enforce, Verb::Filter, &self.node_set.pod).filter(|it| asks(it)) {
             if nodes.is_empty() {
                 break;
             }
@@ -183,10 +183,14 @@ impl<'p> Preempting<'p> {
         Ok(())
     }
 
-    /// Asks the `preempt` policies one after another; each sees the candidates that the last left.
+    /// Asks the filters without `preempt`, then the `preempt` policies one after another; each sees the candidates that
+    /// the last left. New victims are put to all filters but those whose own `preempt` is still to come.
     fn run_chain(&mut self) -> Result<(), DecideError> {
-        let pod = Arc::clone(&self.node_set.pod);
-        for member in self.group.answering(Mode::Enforce, Verb::Preempt, &pod) {
+        let (group, pod) = (self.group, Arc::clone(&self.node_set.pod));
+        let chain: Vec<_> = group.answering(Mode::Enforce, Verb::Preempt, &pod).collect();
+        let is_among = |members: &[&Arc<Member>], one: &Arc<Member>| members.iter().any(|it| Arc::ptr_eq(it, one));
+        self.filter(&self.left(), |filter| !is_among(&chain, filter))?;
+        for (at, member) in chain.iter().enumerate() {
             let left = self.left();
             if left.is_empty() {
                 break;
@@ -195,14 +199,17 @@ impl<'p> Preempting<'p> {
             let view = self.node_set.view(&left).with_candidates(candidates);
             let ask = |ask: &Ask, candidates: &[u32]| ask_preempt(member, ask, candidates);
             let answers = self.caller.ask(member, Verb::Preempt, view, ask);
-            if let Some(answers) = or_skip(member, Verb::Preempt, answers)? {
-                self.apply(member, &left, answers)?;
-            }
+            let answers = or_skip(member, Verb::Preempt, answers)?;
+            let replaced = answers.map(|answers| self.apply(member, &left, answers)).unwrap_or_default();
+            let (replaced, kept): (Vec<u32>, Vec<u32>) = self.left().into_iter().partition(|at| replaced.contains(at));
+            self.filter(&replaced, |filter| !is_among(&chain[at + 1..], filter))?;
+            self.filter(&kept, |filter| is_among(&[member], filter))?;
         }
         Ok(())
     }
 
-    fn apply(&mut self, member: &Member, left: &[u32], answers: Vec<Preemption>) -> Result<(), DecideError> {
+    /// Applies a policy's answers; returns the candidates that have other victims now.
+    fn apply(&mut self, member: &Member, left: &[u32], answers: Vec<Preemption>) -> Vec<u32> {
         let mut replaced = vec![];
         for (candidate, answer) in left.iter().copied().zip(answers) {
             match answer {
@@ -220,7 +227,7 @@ impl<'p> Preempting<'p> {
                 }
             }
         }
-        if replaced.is_empty() { Ok(()) } else { self.filter(&replaced) }
+        replaced
     }
 
     fn drop_candidate(&mut self, candidate: u32, reason: Box<str>) {

@@ -199,6 +199,55 @@ fn other_victims_are_put_to_the_filters_again() {
     assert_eq!(calls, [(Verb::Filter, (2, 0)), (Verb::Preempt, (2, 0)), (Verb::Filter, (1, 1))]);
 }
 
+/// Allows no other pod on n1; `preempt` proposes these victims there, and keeps other candidates.
+fn mk_alone(victims: &'static [u32]) -> FakePolicy {
+    FakePolicy::default()
+        .filter_each(|view, node| match (name_of(view, node).as_str(), number(view, Read::PlacedCount(node))) {
+            ("n1", 1..) => unschedulable("taken"),
+            _ => Verdict::Fits,
+        })
+        .preempt_each(move |view, at| match name_of(view, at).as_str() {
+            "n1" if !victims.is_empty() => Preemption::Replace(victims.to_vec()),
+            _ => Preemption::Keep,
+        })
+}
+
+#[test]
+fn a_policy_adds_the_victims_that_its_own_filter_demands() {
+    let outcome = mk_fixture(vec![("alone", mk_alone(&[0, 1, 2]))]).preempt(&[mk_candidate("n1", &["c"])]).unwrap();
+    assert_eq!(kept(&outcome), [(0, vec!["c", "b", "a"])]);
+    // Others need not agree: a candidate that the filter still refuses is dropped, replaced or not.
+    for victims in [&[][..], &[0, 1]] {
+        let outcome = mk_fixture(vec![("alone", mk_alone(victims))]).preempt(&[mk_candidate("n1", &["c"])]).unwrap();
+        assert_eq!(dropped(&outcome), [(0, "alone: taken")], "{victims:?}");
+    }
+}
+
+#[test]
+fn the_filter_of_a_policy_waits_for_its_own_preempt_alone() {
+    let policies = vec![("1st", mk_alone(&[0, 1, 2])), ("2nd", mk_alone(&[0, 1, 2])), ("cpu", mk_fits_cpu())];
+    let fixture = mk_fixture(policies);
+    let outcome = fixture.preempt(&[mk_candidate("n1", &["c"]), mk_candidate("n2", &["d"])]).unwrap();
+    assert_eq!(kept(&outcome), [(0, vec!["c", "b", "a"]), (1, vec!["d"])]);
+    let calls: Vec<_> = fixture.calls().into_iter().map(|call| (call.policy, call.verb)).collect();
+    let asked =
+        |policy: &str| calls.iter().filter(|(name, _)| name == policy).map(|(_, verb)| *verb).collect::<Vec<_>>();
+    assert_eq!(asked("2nd"), [Verb::Preempt, Verb::Filter, Verb::Filter]);
+    assert_eq!(asked("1st")[..2], [Verb::Preempt, Verb::Filter]);
+    let refused = mk_fixture(vec![("alone", mk_alone(&[0, 1, 2])), ("pool", mk_refusing(&["n1"], "wrong pool"))]);
+    assert_eq!(dropped(&refused.preempt(&[mk_candidate("n1", &["c"])]).unwrap()), [(0, "pool: wrong pool")]);
+    assert!(refused.calls().iter().all(|call| call.policy == "pool"), "filters without preempt come first");
+}
+
+#[test]
+fn an_ignored_fault_of_preempt_leaves_the_policys_filter_to_decide() {
+    let failing = mk_alone(&[]).preempt(|_, _| Err(crate::model::Fault::new(FaultKind::Trap, "it fails")));
+    let member = mk_member("alone", failing, |config| config.on_error = Some(OnError::Ignore));
+    let fixture = Fixture::new(vec![member], Some(mk_world()));
+    let outcome = fixture.preempt(&[mk_candidate("n1", &["c"]), mk_candidate("n2", &["d"])]).unwrap();
+    assert_eq!((kept(&outcome), dropped(&outcome)), (vec![(1, vec!["d"])], vec![(0, "alone: taken")]));
+}
+
 #[test]
 fn the_next_policy_sees_the_replacement_and_what_still_stands() {
     let first = FakePolicy::default().preempt_each(|view, at| match name_of(view, at).as_str() {
