@@ -106,7 +106,7 @@ fn a_version_that_reads_a_source_its_sidecar_does_not_name_is_refused() {
     world.put("x.yaml", "facts: [budgt]\n");
     watched.wait_for("a failure", |roster| !roster.failures().is_empty());
     let expected = "x.wasm: every call of filter would fail, as a trial did: read: the policy reads the source of facts \
-                    'load', which is not named under `facts` of its sidecar";
+                    'load', which is not named under `facts` of its sidecar or test case";
     assert_eq!(world.failure(&watched.roster), expected);
     assert!(Arc::ptr_eq(&before, &member(&watched.roster, "x").unwrap()), "the last good one stays");
 }
