@@ -28,7 +28,10 @@ pub async fn list_once(
     while clock::timeout(REPORT_AFTER.min(max_silence), watch.synced()).await.is_err() {
         let status = watch.status();
         let why = status.doubts(MAX_STALENESS).join("; ");
-        if status.nodes.silent_for().min(status.pods.silent_for()) >= max_silence {
+        // Events of one resource are no sign that the list of another will come.
+        let missing =
+            [&status.nodes, &status.pods, &status.namespaces].into_iter().find(|resource| !resource.is_listed);
+        if missing.is_some_and(|resource| resource.silent_for() >= max_silence) {
             return Err(ConnectError::NotListed { url: api.url().to_owned(), max_silence, why });
         }
         if let Some(waiting) = waiting.take() {

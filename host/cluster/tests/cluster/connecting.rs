@@ -1,13 +1,24 @@
 //! The errors about credentials that cannot be used.
 
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::Duration,
+};
+
 use plimsoll_cluster::{ApiServer, Credentials, list_once};
 use plimsoll_harness::FakeApi;
 use serde_json::json;
+use tokio::runtime::Handle;
 
 use crate::{Written, connect, write};
 
 const CLUSTER: &str = "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]";
 const CONTEXT: &str = "contexts: [{name: x, context: {cluster: c, user: u}}]\ncurrent-context: x";
+
+fn mk_node() -> serde_json::Value {
+    json!({"metadata": {"name": "n1", "uid": "n1"}})
+}
 
 fn connect_error(text: &str) -> String {
     let file = write("kubeconfig", text);
@@ -85,10 +96,30 @@ users: [{name: u, user: {}}]";
 async fn a_single_list_gives_up_in_time_and_says_why() {
     let file = write("kubeconfig", &format!("{CLUSTER}\n{CONTEXT}\nusers: [{{name: u, user: {{}}}}]"));
     let api = ApiServer::connect(&Credentials::File(file.path.clone()), None).unwrap();
-    let error = list_once(&api, std::time::Duration::from_millis(300), |_| {}).await.unwrap_err().to_string();
+    let error = list_once(&api, Duration::from_millis(300), |_| {}).await.unwrap_err().to_string();
     let expected = "http://127.0.0.1:1/ was not heard of for 0.3 s: nodes are not listed yet: ";
     assert!(error.starts_with(expected), "{error}");
     assert!(error.contains("Connection refused"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_single_list_gives_up_on_pods_that_are_forbidden_although_nodes_change_all_the_time() {
+    let api = FakeApi::start([mk_node()], []).unwrap();
+    api.fail_at("pods", 403);
+    let (server, is_over) = (connect(&api), AtomicBool::new(false));
+    let error = thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                api.put_node(mk_node());
+            }
+        });
+        let listed = tokio::task::block_in_place(|| {
+            Handle::current().block_on(list_once(&server, Duration::from_millis(300), |_| {}))
+        });
+        is_over.store(true, Ordering::Relaxed);
+        listed.unwrap_err().to_string()
+    });
+    assert!(error.contains("pods are not listed yet: ") && error.contains("403"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
