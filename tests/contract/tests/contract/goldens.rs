@@ -158,7 +158,7 @@ async fn a_fault_is_an_error_with_the_policys_name_and_kind_alone() {
     let preempt = r#"{"Pod":{},"NodeNameToMetaVictims":{"node-00000":{"Pods":[]}}}"#;
     let reply = client.post("/preempt", preempt).await.unwrap();
     assert_eq!(reply.status, 500);
-    assert_eq!(check::refusal("preempt", &reply).unwrap(), "policy only failed to filter: host");
+    assert_eq!(check::refusal("preempt", &reply).unwrap(), "policy only failed to preempt: host");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -22,7 +22,7 @@ use super::fixture::{FakePolicy, Fixture, REQUEST_TIMEOUT, mk_cluster, mk_failin
 use crate::{
     decide::{BindOutcome, DecideError, Member, Unbound},
     model::{
-        BindError, BindMetadata, BindQuery, Clock, Fault, FaultKind, Leader, MAX_ANNOTATION_BYTES, MetadataEntry, Mode,
+        BindError, BindMetadata, BindQuery, Clock, FaultKind, Leader, MAX_ANNOTATION_BYTES, MetadataEntry, Mode,
         NotBound, OnError, PlacedRead, Read, Value, View,
     },
 };
@@ -424,9 +424,11 @@ fn a_pod_is_reserved_as_its_filter_showed_it_before_it_is_read() {
 #[test]
 fn a_filter_whose_sidecar_says_that_it_counts_nothing_is_not_asked_again_at_bind() {
     for (counts, asked) in [(true, 1), (false, 0)] {
-        let filter = FakePolicy::default()
-            .filter(|_, _| Err(Fault::new(FaultKind::Trap, "it fails")))
-            .importing(&["placed.count"]);
+        let refuse = |view: &View, node: u32| {
+            let _ = view.read(Read::PlacedCount(node));
+            crate::model::Verdict::Unschedulable("full".into())
+        };
+        let filter = FakePolicy::default().filter_each(refuse).function().importing(&["placed.count"]);
         let desk = Desk::new(vec![mk_member("a", filter, |config| config.counts = counts)], vec![mk_waiting("p")]);
         assert_eq!(desk.bind("p", "n1").is_ok(), !counts);
         assert_eq!(desk.fixture.asked().len(), asked);
