@@ -32,6 +32,8 @@ pub(crate) use placed::NOT_KEPT;
 pub(crate) use pointer::at_pointer;
 pub(crate) use quantities::Sums;
 
+use quantities::Amounts;
+
 /// Why a JSON text is not the object that it should be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{kind}{detail}")]

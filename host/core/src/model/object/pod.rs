@@ -70,7 +70,7 @@ impl Pod {
         let wire: PodJson<'_> = parse("Pod", &json)?;
         let (images, named) = (wire.spec.images(), wire.spec.named_resources());
         let scheduler_name = wire.spec.scheduler_name.as_deref().filter(|name| !name.is_empty()).map(Box::from);
-        let pod = Self::from_wire(wire);
+        let pod = Self::from_wire(wire, false);
         Ok(Self { whole: Some(Arc::new(Whole { json, images, named, scheduler_name })), ..pod })
     }
 
@@ -82,7 +82,7 @@ impl Pod {
     pub fn placed_from_json(json: &[u8]) -> Result<Self, ObjectError> {
         let mut wire: PodJson<'_> = parse("Pod", json)?;
         wire.metadata.annotations = placed::kept_annotations(wire.metadata.annotations);
-        Ok(Self::from_wire(wire))
+        Ok(Self::from_wire(wire, true))
     }
 
     /// The same pod as one that is placed on a node, with more annotations and labels.
@@ -213,7 +213,8 @@ impl Pod {
         self.whole.as_ref().map_or(self.requests(), |whole| &whole.named).names(name)
     }
 
-    fn from_wire(wire: PodJson<'_>) -> Self {
+    fn from_wire(wire: PodJson<'_>, is_placed: bool) -> Self {
+        let requests = Arc::new(wire.effective_requests(is_placed));
         let text = |text: Cow<'_, str>| Box::from(text.as_ref());
         let owners = wire.metadata.owner_references.unwrap_or_default();
         Self {
@@ -226,7 +227,7 @@ impl Pod {
             priority_class: wire.spec.priority_class_name.as_deref().filter(|name| !name.is_empty()).map(Into::into),
             controller: owners.into_iter().find(Owner::is_controller).map(Arc::new),
             created: wire.metadata.creation_timestamp.and_then(|text| seconds(&text)).map_or(0, |at| at.max(0)),
-            requests: Arc::new(wire.spec.effective_requests()),
+            requests,
             node: wire.spec.node_name.filter(|name| !name.is_empty()).map(|name| name.as_ref().into()),
             phase: wire.status.phase.as_deref().and_then(Phase::from_name),
             whole: None,
@@ -268,6 +269,94 @@ mod tests {
                 "containers":[{"resources":{"requests":{"cpu":"1","memory":"1Ki"}}}]}"#);
         assert_eq!(pod.requests().get("cpu"), 4000);
         assert_eq!(pod.requests().get("memory"), 1024);
+    }
+
+    /// A pod of two containers and a sidecar, which ask for 1, 2 and 1 CPUs.
+    fn resized(spec: &str, status: &str) -> Pod {
+        let json = format!(
+            r#"{{"metadata":{{"name":"p"}},"spec":{{"nodeName":"n1",
+                "containers":[{{"name":"a","resources":{{"requests":{{"cpu":"1"}}}}}},
+                              {{"name":"b","resources":{{"requests":{{"cpu":"2"}}}}}}],
+                "initContainers":[{{"name":"s","restartPolicy":"Always","resources":{{"requests":{{"cpu":"1"}}}}}}]
+                {spec}}},"status":{{"phase":"Running"{status}}}}}"#
+        );
+        assert_eq!(Pod::from_json(Bytes::from(json.clone())).unwrap().node(), Some("n1"));
+        Pod::placed_from_json(json.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn a_placed_pod_counts_the_most_of_what_it_asks_for_was_allocated_and_has() {
+        let infeasible = r#","conditions":[{"type":"Ready"},{"type":"PodResizePending","reason":"Infeasible"}]"#;
+        let deferred = r#","conditions":[{"type":"PodResizePending","reason":"Deferred"}]"#;
+        let a = |allocated: &str, actual: &str| {
+            format!(
+                r#","containerStatuses":[{{"name":"a","allocatedResources":{allocated},"resources":{actual}}},
+                    {{"name":"gone","allocatedResources":{{"cpu":"50"}}}}]"#
+            )
+        };
+        let (one, four) = (r#"{"cpu":"1"}"#, r#"{"requests":{"cpu":"4"}}"#);
+        let sidecar = r#","initContainerStatuses":[{"name":"s","resources":{"requests":{"cpu":"6"}}}]"#;
+        let both = r#","containerStatuses":[{"name":"a","allocatedResources":{"cpu":"1"},
+            "resources":{"requests":{"cpu":"4"}}},{"name":"b","allocatedResources":{"cpu":"3"}}]"#;
+        let table = [
+            ("no status", String::new(), 4000),
+            ("shrinking: its container still has 4", a(one, four), 7000),
+            ("growing: the node has admitted 5", a(r#"{"cpu":"5"}"#, "null"), 8000),
+            ("the container has what its spec asks for", a(one, r#"{"requests":{"cpu":"1"}}"#), 4000),
+            ("a sidecar shrinks", sidecar.to_owned(), 9000),
+            ("the largest sum, not the sum of the largest", both.to_owned(), 8000),
+            ("a deferred resize counts", format!("{deferred}{}", a("null", r#"{"requests":{"cpu":"500m"}}"#)), 4000),
+            ("an infeasible one does not", format!("{infeasible}{}", a("null", r#"{"requests":{"cpu":"500m"}}"#)), 500),
+            ("nothing of an infeasible one is known", infeasible.to_owned(), 0),
+            ("null everywhere", r#","containerStatuses":null,"conditions":null,"resources":null"#.to_owned(), 4000),
+        ];
+        for (case, status, expected) in table {
+            assert_eq!(resized("", &status).requests().get("cpu"), expected, "{case}");
+        }
+    }
+
+    #[test]
+    fn a_placed_pod_with_pod_level_resources_counts_the_most_of_spec_and_status() {
+        let spec = r#","resources":{"requests":{"cpu":"1"}},"overhead":{"cpu":"50m"}"#;
+        let infeasible = r#","conditions":[{"type":"PodResizePending","reason":"Infeasible"}]"#;
+        let status = |actual: u8, allocated: u8| {
+            format!(r#","resources":{{"requests":{{"cpu":"{actual}"}}}},"allocatedResources":{{"cpu":"{allocated}"}}"#)
+        };
+        let table = [
+            (spec, String::new(), 1050),
+            (spec, status(6, 6), 6050),
+            (spec, status(2, 3), 3050),
+            (spec, format!("{infeasible}{}", status(0, 0)), 50),
+            (spec, format!(r#"{infeasible},"allocatedResources":{{"cpu":"3"}}"#), 1050),
+            // Without pod-level requests the status of the pod is the sum of its containers.
+            ("", status(5, 3), 5000),
+            (r#","resources":{"requests":{"example.com/gpu":"9"}}"#, status(5, 3), 5000),
+        ];
+        for (spec, status, expected) in table {
+            assert_eq!(resized(spec, &status).requests().get("cpu"), expected, "{spec} {status}");
+        }
+    }
+
+    #[test]
+    fn the_pod_being_scheduled_counts_by_its_spec_alone() {
+        let pod = br#"{"spec":{"containers":[{"name":"a","resources":{"requests":{"cpu":"1"}}}]},
+            "status":{"containerStatuses":[{"name":"a","allocatedResources":{"cpu":"4"}}],
+                "conditions":[{"type":"PodResizePending","reason":"Infeasible"}]}}"#;
+        assert_eq!(Pod::from_json(Bytes::from_static(pod)).unwrap().requests().get("cpu"), 1000);
+        assert_eq!(Pod::placed_from_json(pod).unwrap().requests().get("cpu"), 4000);
+    }
+
+    #[test]
+    fn fractions_of_containers_are_rounded_up_once_as_a_sum() {
+        let sum = |name: &str, one: &str, other: &str| {
+            let container = |amount| format!(r#"{{"resources":{{"requests":{{"{name}":"{amount}"}}}}}}"#);
+            pod(&format!(r#"{{"containers":[{},{}]}}"#, container(one), container(other))).requests().get(name)
+        };
+        assert_eq!(sum("memory", "1500m", "500m"), 2);
+        assert_eq!(sum("memory", "1.2", "1.2"), 3);
+        assert_eq!(sum("memory", "12Pi", "1m"), (12 << 50) + 1);
+        assert_eq!(sum("cpu", "1500m", "0.5"), 2000);
+        assert_eq!(sum("example.com/disk", "6Ei", "6Ei"), i64::MAX);
     }
 
     #[test]

@@ -2,9 +2,10 @@
 
 use std::{borrow::Cow, collections::HashSet};
 
+use hashbrown::HashMap;
 use serde::Deserialize;
 
-use super::super::{Quantities, Sums, image, metadata::MetadataJson};
+use super::super::{Amounts, Quantities, image, metadata::MetadataJson};
 
 #[derive(Deserialize)]
 pub(super) struct PodJson<'a> {
@@ -30,77 +31,151 @@ pub(super) struct SpecJson<'a> {
     containers: Option<Vec<ContainerJson<'a>>>,
     #[serde(borrow)]
     init_containers: Option<Vec<ContainerJson<'a>>>,
-    overhead: Quantities,
-    resources: Option<ResourcesJson>,
+    #[serde(borrow)]
+    overhead: Amounts<'a>,
+    #[serde(borrow)]
+    resources: Option<ResourcesJson<'a>>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 struct ContainerJson<'a> {
     #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow)]
     image: Option<Cow<'a, str>>,
     #[serde(borrow)]
     restart_policy: Option<Cow<'a, str>>,
-    resources: Option<ResourcesJson>,
+    #[serde(borrow)]
+    resources: Option<ResourcesJson<'a>>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct ResourcesJson {
-    requests: Quantities,
-    limits: Quantities,
+struct ResourcesJson<'a> {
+    #[serde(borrow)]
+    requests: Option<Amounts<'a>>,
+    #[serde(borrow)]
+    limits: Option<Amounts<'a>>,
 }
 
 #[derive(Deserialize, Default)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 pub(super) struct StatusJson<'a> {
     #[serde(borrow)]
     pub(super) phase: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    conditions: Option<Vec<ConditionJson<'a>>>,
+    #[serde(borrow)]
+    container_statuses: Option<Vec<ContainerStatusJson<'a>>>,
+    #[serde(borrow)]
+    init_container_statuses: Option<Vec<ContainerStatusJson<'a>>>,
+    #[serde(borrow)]
+    resources: Option<ResourcesJson<'a>>,
+    #[serde(borrow)]
+    allocated_resources: Option<Amounts<'a>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct ConditionJson<'a> {
+    #[serde(borrow)]
+    r#type: Cow<'a, str>,
+    #[serde(borrow)]
+    reason: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct ContainerStatusJson<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    /// What the node has admitted.
+    #[serde(borrow)]
+    allocated_resources: Option<Amounts<'a>>,
+    /// What the container has.
+    #[serde(borrow)]
+    resources: Option<ResourcesJson<'a>>,
+}
+
+// === impl PodJson ===
+
+impl PodJson<'_> {
+    /// The resources that the pod requests of a node.
+    ///
+    /// A placed pod holds the largest of what its spec asks for, what its node has admitted, and what it has; a spec that
+    /// its node has refused for good does not count. Pod-level requests replace the sum of the containers, and overhead
+    /// comes on top.
+    /// Source: `PodRequests` in `k8s.io/component-helpers/resource` 0.37. Up to 1.36 kube-scheduler takes the maximum for
+    /// each container, so it counts more while one container grows and another one shrinks.
+    pub(super) fn effective_requests(&self, is_placed: bool) -> Quantities {
+        let unplaced = StatusJson::default();
+        let (spec, status) = (&self.spec, if is_placed { &self.status } else { &unplaced });
+        let is_infeasible = status.is_resize_infeasible();
+        let mut requests = spec.sum(|container| container.held(None, is_infeasible)[0]);
+        let actual = status.resources.as_ref();
+        let of_pod = [status.allocated_resources.as_ref(), actual.and_then(|actual| actual.requests.as_ref())];
+        if let [Some(allocated), Some(actual)] = of_pod {
+            requests.raise_all(allocated);
+            requests.raise_all(actual);
+        } else {
+            let by_name = status.by_container();
+            for at in if by_name.is_empty() { 0..0 } else { 1..3 } {
+                let status = |container: &ContainerJson<'_>| by_name.get(container.name.as_ref()).copied();
+                requests.raise_all(&spec.sum(|container| container.held(status(container), is_infeasible)[at]));
+            }
+        }
+        let pod_level = spec.resources.as_ref().and_then(|resources| resources.requests.as_ref());
+        if let Some(pod_level) = pod_level.filter(|amounts| amounts.iter().any(|(name, _)| is_pod_level(name))) {
+            let mut effective = Amounts::default();
+            if actual.is_none() || !is_infeasible {
+                effective.raise_all(pod_level);
+            }
+            if actual.is_some() {
+                of_pod.into_iter().flatten().for_each(|amounts| effective.raise_all(amounts));
+            }
+            effective
+                .iter()
+                .filter(|(name, _)| is_pod_level(name))
+                .for_each(|(name, amount)| requests.set(name, amount));
+        }
+        for (name, amount) in self.spec.overhead.iter() {
+            requests.add(name, amount);
+        }
+        requests.into()
+    }
 }
 
 // === impl SpecJson ===
 
-impl SpecJson<'_> {
-    /// The resources that the pod requests of a node.
-    ///
-    /// Containers and sidecars run together; each init container runs beside the sidecars before it;
-    /// pod-level requests replace the sum; overhead comes on top.
-    /// Source: `PodRequests` in `k8s.io/component-helpers/resource`.
-    pub(super) fn effective_requests(&self) -> Quantities {
-        let mut running = Sums::default();
-        for container in self.containers.iter().flatten() {
-            for (name, amount) in container.requests() {
-                running.add(name, amount);
-            }
+impl<'a> SpecJson<'a> {
+    /// Containers and sidecars run together; each init container runs beside the sidecars before it.
+    fn sum<'s>(&'s self, of: impl Fn(&'s ContainerJson<'a>) -> Option<&'s Amounts<'a>>) -> Amounts<'a> {
+        let mut running = Amounts::default();
+        for (name, amount) in self.containers.iter().flatten().filter_map(&of).flat_map(Amounts::iter) {
+            running.add(name, amount);
         }
-        let mut sidecars = Sums::default();
-        let mut starting = Sums::default();
+        let (mut sidecars, mut starting) = (Amounts::default(), Amounts::default());
         for container in self.init_containers.iter().flatten() {
             // Only the resources that it names can raise the maximum: the sidecars before it have raised the others.
-            for (name, amount) in container.requests() {
+            for (name, amount) in of(container).into_iter().flat_map(Amounts::iter) {
                 if container.restart_policy.as_deref() == Some("Always") {
                     running.add(name, amount);
                     starting.raise(name, sidecars.add(name, amount));
                 } else {
-                    starting.raise(name, sidecars.get(name).saturating_add(amount));
+                    starting.raise(name, sidecars.get(name) + amount);
                 }
             }
         }
-        starting.iter().for_each(|(name, amount)| running.raise(name, amount));
-        if let Some(resources) = &self.resources {
-            running.replace_all(&resources.requests);
-        }
-        running.add_all(&self.overhead);
-        running.into()
+        running.raise_all(&starting);
+        running
     }
 
     /// Every resource that a container names in requests or limits.
     pub(super) fn named_resources(&self) -> Quantities {
-        let mut named = Sums::default();
+        let mut named = Amounts::default();
         for resources in self.all_containers().filter_map(|container| container.resources.as_ref()) {
-            for (name, amount) in resources.limits.iter().chain(resources.requests.iter()) {
-                named.raise(name, amount);
-            }
+            [&resources.limits, &resources.requests].into_iter().flatten().for_each(|amounts| named.raise_all(amounts));
         }
         named.into()
     }
@@ -118,8 +193,37 @@ impl SpecJson<'_> {
 
 // === impl ContainerJson ===
 
-impl ContainerJson<'_> {
-    fn requests(&self) -> impl Iterator<Item = (&str, i64)> {
-        self.resources.iter().flat_map(|resources| resources.requests.iter())
+impl<'a> ContainerJson<'a> {
+    /// What its spec asks for, what its node has admitted, and what it has.
+    fn held<'s>(
+        &'s self,
+        status: Option<&'s ContainerStatusJson<'a>>,
+        is_infeasible: bool,
+    ) -> [Option<&'s Amounts<'a>>; 3] {
+        let requests = |resources: &'s Option<ResourcesJson<'a>>| resources.as_ref()?.requests.as_ref();
+        let asked = if is_infeasible { None } else { requests(&self.resources) };
+        let allocated = status.and_then(|status| status.allocated_resources.as_ref()).or(asked);
+        let actual = status.and_then(|status| requests(&status.resources)).or(allocated);
+        [asked, allocated, actual]
     }
+}
+
+// === impl StatusJson ===
+
+impl<'a> StatusJson<'a> {
+    /// Whether the node has refused for good to resize the pod to its spec.
+    fn is_resize_infeasible(&self) -> bool {
+        let pending = self.conditions.iter().flatten().find(|condition| condition.r#type == "PodResizePending");
+        pending.is_some_and(|condition| condition.reason.as_deref() == Some("Infeasible"))
+    }
+
+    fn by_container(&self) -> HashMap<&str, &ContainerStatusJson<'a>> {
+        let all = self.init_container_statuses.iter().chain(&self.container_statuses).flatten();
+        all.map(|status| (status.name.as_ref(), status)).collect()
+    }
+}
+
+/// Whether pod-level requests can name the resource.
+fn is_pod_level(name: &str) -> bool {
+    matches!(name, "cpu" | "memory") || name.starts_with("hugepages-")
 }
