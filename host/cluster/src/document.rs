@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, fmt::Display};
 
-use plimsoll_core::excerpt;
+use plimsoll_core::{excerpt, set_defaults};
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
@@ -43,6 +43,17 @@ impl DocumentObject<'_> {
             format!(" items[{item}]{name}:")
         });
         format!(":{document}{item} {}", without_place(&error.to_string()))
+    }
+
+    /// Its JSON with the API server's defaults; what the API server has kept has them already.
+    pub(crate) fn with_defaults(&self) -> Cow<'_, str> {
+        let kind = self.kind.as_deref().filter(|_| !self.json.contains("\"resourceVersion\""));
+        let (Some(kind), Ok(given)) = (kind, serde_json::from_str::<Value>(self.json)) else {
+            return Cow::Borrowed(self.json);
+        };
+        let mut json = given.clone();
+        set_defaults(kind, &mut json);
+        if json == given { Cow::Borrowed(self.json) } else { Cow::Owned(json.to_string()) }
     }
 }
 

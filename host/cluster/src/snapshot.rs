@@ -76,7 +76,7 @@ pub fn read_objects(path: &Path) -> Result<RawObjects, SnapshotError> {
 
 /// The JSON of an object without `managedFields`.
 fn json_of(object: &DocumentObject<'_>) -> Result<Value, String> {
-    let mut json: Value = serde_json::from_str(object.json).map_err(|error| object.wrong(error))?;
+    let mut json: Value = serde_json::from_str(&object.with_defaults()).map_err(|error| object.wrong(error))?;
     if let Some(metadata) = json.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("managedFields");
     }

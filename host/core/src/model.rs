@@ -53,7 +53,7 @@ pub use matching::{Match, Operator, Requirement};
 pub use names::Names;
 pub use object::{
     Entries, ImageName, MAX_KEPT_ANNOTATION_BYTES, Namespace, Node, ObjectError, Owner, Phase, Pod, Pool, Quantities,
-    Taint,
+    Taint, set_defaults,
 };
 pub use placed::{Placed, Unlisted, UnlistedNode, placed_order};
 pub use policy::{Ask, CallClass, Limits, NodeSource, Policy, Program};

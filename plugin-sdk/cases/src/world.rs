@@ -5,10 +5,12 @@ use std::{collections::HashSet, sync::Arc};
 use bytes::Bytes;
 use plimsoll_core::{
     AbsentFacts, Candidate, Cluster, FactAccess, Facts, Namespace, Namespaces, Node, ObjectError, Pod, Slot, View,
+    set_defaults,
 };
 use serde_json::Value;
 
-/// The cluster and the question of a test; objects have the form of `kubectl get -o json`.
+/// The cluster and the question of a test; objects have the form of `kubectl get -o json`, and get the API server's
+/// defaults.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct World {
     /// The pod to schedule.
@@ -167,7 +169,7 @@ impl World {
     }
 
     fn core_pod(&self) -> Result<Arc<Pod>, WorldError> {
-        let pod = Pod::from_json(self.pod.to_string().into());
+        let pod = Pod::from_json(defaulted("Pod", &self.pod).into());
         pod.map(Arc::new).map_err(|error| WorldError::Object { what: "pod".to_owned(), error })
     }
 
@@ -176,7 +178,7 @@ impl World {
         let mut names: HashSet<Box<str>> = HashSet::with_capacity(self.nodes.len());
         for (at, json) in self.nodes.iter().enumerate() {
             let what = || format!("nodes[{at}]");
-            let node = Node::from_json(Bytes::from(json.to_string()))
+            let node = Node::from_json(Bytes::from(defaulted("Node", json)))
                 .map_err(|error| WorldError::Object { what: what(), error })?;
             if !names.insert(node.name().as_ref().into()) {
                 return Err(WorldError::SameName { what: what(), node: node.name().to_string() });
@@ -192,7 +194,7 @@ impl World {
         let mut pod_names: HashSet<String> = HashSet::with_capacity(self.pods.len());
         for (at, json) in self.pods.iter().enumerate() {
             let what = format!("pods[{at}]");
-            let pod = Pod::placed_from_json(json.to_string().as_bytes())
+            let pod = Pod::placed_from_json(defaulted("Pod", json).as_bytes())
                 .map_err(|error| WorldError::Object { what: what.clone(), error })?;
             let node = pod.node().unwrap_or_default();
             if !names.contains(node) {
@@ -209,7 +211,7 @@ impl World {
     /// By name; none where the world names none.
     fn known_namespaces(&self) -> Result<Option<Namespaces>, WorldError> {
         let read = |(at, json): (usize, &Value)| {
-            let namespace = Namespace::from_json(json.to_string().as_bytes());
+            let namespace = Namespace::from_json(defaulted("Namespace", json).as_bytes());
             let namespace =
                 namespace.map_err(|error| WorldError::Object { what: format!("namespaces[{at}]"), error })?;
             Ok((Arc::clone(namespace.name()), Arc::new(namespace)))
@@ -238,6 +240,13 @@ impl ProposedVictims {
     }
 }
 
+/// The JSON of an object, as the API server would keep it.
+fn defaulted(kind: &str, object: &Value) -> String {
+    let mut object = object.clone();
+    set_defaults(kind, &mut object);
+    object.to_string()
+}
+
 /// `namespace/name`.
 fn full_name(pod: &Pod) -> String {
     format!("{}/{}", pod.namespace(), pod.name())
@@ -245,4 +254,30 @@ fn full_name(pod: &Pod) -> String {
 
 fn no_node(what: &str, node: &str) -> WorldError {
     WorldError::NoNode { what: what.to_owned(), node: node.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_core::{NodeRead, PodRead, Read};
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn objects_of_a_case_get_the_defaults_of_the_api_server() {
+        let limits = |cpu: &str| json!([{"name": "c", "resources": {"limits": {"cpu": cpu}}}]);
+        let world = World {
+            pod: json!({"metadata": {"name": "p", "namespace": "web"}, "spec": {"containers": limits("1")}}),
+            nodes: vec![json!({"metadata": {"name": "n1"}, "status": {"capacity": {"cpu": "4"}}})],
+            pods: vec![json!({"metadata": {"name": "q"}, "spec": {"nodeName": "n1", "containers": limits("2")}})],
+            namespaces: vec![json!({"metadata": {"name": "web"}})],
+            ..World::default()
+        };
+        let view = world.view().unwrap();
+        let read = |read| format!("{:?}", view.read(read).unwrap());
+        assert_eq!(read(Read::Pod(PodRead::Request("cpu"))), "Number(1000)");
+        assert_eq!(read(Read::Node(0, NodeRead::Allocatable("cpu"))), "Number(4000)");
+        assert_eq!(read(Read::Node(0, NodeRead::Requested("cpu"))), "Number(2000)");
+        assert_eq!(read(Read::Pod(PodRead::NamespaceLabel("kubernetes.io/metadata.name"))), "Text(\"web\")");
+    }
 }

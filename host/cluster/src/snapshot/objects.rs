@@ -25,7 +25,7 @@ impl SnapshotObjects {
         match object.kind.as_deref() {
             Some("Node") => {
                 // A copy: a part of the file would keep all of it in memory.
-                let json = Bytes::copy_from_slice(object.json.as_bytes());
+                let json = Bytes::copy_from_slice(object.with_defaults().as_bytes());
                 let node = Node::from_json(json).map_err(|error| object.wrong(error))?.prepared();
                 if let Some(earlier) = self.node_at.get(node.name()).and_then(|at| self.nodes.get_mut(*at)) {
                     *earlier = node;
@@ -35,11 +35,13 @@ impl SnapshotObjects {
                 }
             }
             Some("Pod") => {
-                let pod = Pod::placed_from_json(object.json.as_bytes()).map_err(|error| object.wrong(error))?;
+                let pod =
+                    Pod::placed_from_json(object.with_defaults().as_bytes()).map_err(|error| object.wrong(error))?;
                 self.pods.insert((pod.namespace().into(), pod.name().into()), pod);
             }
             Some("Namespace") => {
-                let namespace = Namespace::from_json(object.json.as_bytes()).map_err(|error| object.wrong(error))?;
+                let namespace = Namespace::from_json(object.with_defaults().as_bytes());
+                let namespace = namespace.map_err(|error| object.wrong(error))?;
                 self.namespaces.insert(Arc::clone(namespace.name()), Arc::new(namespace));
             }
             Some(_) => {}

@@ -39,6 +39,22 @@ fn every_form_that_kubectl_writes_is_read() {
 }
 
 #[test]
+fn objects_that_people_write_get_the_defaults_of_the_api_server() {
+    let yaml = "kind: Node\nmetadata: {name: a}\nstatus: {capacity: {cpu: '4'}}\n---\n\
+                kind: Namespace\nmetadata: {name: web}\n---\n\
+                kind: Pod\nmetadata: {name: p, namespace: web}\n\
+                spec: {nodeName: a, containers: [{name: c, resources: {limits: {x/gpu: 2}}}]}\n";
+    let cluster = read_snapshot(&write("s.yaml", yaml).path).unwrap();
+    assert_eq!(cluster.slots()[0].node.allocatable().get("cpu"), 4000);
+    assert_eq!(cluster.slots()[0].placed.as_ref().unwrap().requested().unwrap().get("x/gpu"), 2);
+    let pod = yaml.rsplit("---\n").next().unwrap();
+    assert_eq!(read_pod(&write("p.yaml", pod).path).unwrap().requests().get("x/gpu"), 2);
+    // The API server has kept this one with its defaults, and another program has taken its requests away.
+    let kept = pod.replace("{name: p,", "{name: p, resourceVersion: '7',");
+    assert_eq!(read_pod(&write("p.yaml", &kept).path).unwrap().requests().get("x/gpu"), 0);
+}
+
+#[test]
 fn other_kinds_are_passed_over() {
     let text = format!(r#"{{"kind":"List","items":[{{"kind":"Service","metadata":{{"name":"s"}}}},{NODE}]}}"#);
     assert_eq!(read_snapshot(&write("s.json", &text).path).unwrap().slots().len(), 1);

@@ -3,6 +3,7 @@
 //! The JSON is that of the API (lower camel case). Fields that no policy can read are skipped, not kept; nodes and the
 //! pod being scheduled keep their text for `field`.
 
+mod defaults;
 mod entries;
 mod image;
 mod members;
@@ -18,6 +19,7 @@ mod steady;
 
 use serde::Deserialize;
 
+pub use defaults::set_defaults;
 pub use entries::Entries;
 pub use image::ImageName;
 pub use metadata::Owner;

@@ -7,6 +7,7 @@ use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 use bytes::Bytes;
 
 use self::wire::PodJson;
+pub(super) use self::wire::is_pod_level;
 use super::{Entries, ObjectError, Owner, Quantities, at_pointer, parse, placed};
 
 /// Annotations or labels by key.

@@ -224,6 +224,6 @@ impl<'a> StatusJson<'a> {
 }
 
 /// Whether pod-level requests can name the resource.
-fn is_pod_level(name: &str) -> bool {
+pub(in super::super) fn is_pod_level(name: &str) -> bool {
     matches!(name, "cpu" | "memory") || name.starts_with("hugepages-")
 }
