@@ -74,6 +74,7 @@ impl From<Sums<'_>> for Quantities {
 
 // === impl Amounts ===
 
+#[expect(clippy::ptr_arg, reason = "a borrowed name is kept as it is: a &str would lose that it is of 'a")]
 impl<'a> Amounts<'a> {
     /// Adds to the amount of a resource, and returns the sum.
     pub(super) fn add(&mut self, name: &Cow<'a, str>, amount: i128) -> i128 {
