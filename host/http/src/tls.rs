@@ -27,7 +27,9 @@ use tokio::{
     time::{MissedTickBehavior, interval},
 };
 use tokio_rustls::{TlsAcceptor, TlsConnector, client};
-use x509_parser::{asn1_rs::Err, certificate::X509Certificate, error::X509Error, prelude::FromDer};
+use x509_parser::{
+    asn1_rs::Err, certificate::X509Certificate, error::X509Error, extensions::GeneralName, prelude::FromDer,
+};
 
 use self::replica::{Replica, ReplicaOrClient};
 use crate::access::ClientIdentity;
@@ -247,6 +249,9 @@ impl Material {
         if expires < SystemTime::now() {
             return Err(of_cert(&format_args!("it expired at {}", humantime::format_rfc3339_seconds(expires))));
         }
+        if let Some(problem) = refusal_by_clients(&own).map_err(|error| of_cert(&error))? {
+            return Err(of_cert(&problem));
+        }
         let provider = Arc::new(ring::default_provider());
         let clients = match (&files.client_ca, &contents.client_ca) {
             (Some(path), Some(pem)) => {
@@ -304,6 +309,26 @@ fn expiry(certificate: &[u8]) -> Result<SystemTime, Err<X509Error>> {
     let (_, certificate) = X509Certificate::from_der(certificate)?;
     let seconds = u64::try_from(certificate.validity().not_after.timestamp()).unwrap_or(0);
     Ok(UNIX_EPOCH + Duration::from_secs(seconds))
+}
+
+/// Why no client that verifies certificates accepts this one, if so. Go 1.15 and later ignore the Common Name, and so
+/// does kube-scheduler.
+fn refusal_by_clients(certificate: &[u8]) -> Result<Option<&'static str>, Err<X509Error>> {
+    let (_, certificate) = X509Certificate::from_der(certificate)?;
+    let names = certificate.subject_alternative_name().map_err(Err::Failure)?;
+    let usage = certificate.extended_key_usage().map_err(Err::Failure)?;
+    let names_host = |name: &GeneralName<'_>| matches!(name, GeneralName::DNSName(_) | GeneralName::IPAddress(_));
+    Ok(if !names.is_some_and(|names| names.value.general_names.iter().any(names_host)) {
+        Some(
+            "it has no DNS name or IP address as its subjectAltName, and kube-scheduler ignores its Common Name: make one with subjectAltName=DNS:NAME, where NAME is the serverName of the scheduler's tlsConfig or the host of its urlPrefix",
+        )
+    } else if usage.is_some_and(|usage| !usage.value.server_auth && !usage.value.any) {
+        Some(
+            "its extendedKeyUsage lacks serverAuth, so no client accepts it: make one with extendedKeyUsage=serverAuth",
+        )
+    } else {
+        None
+    })
 }
 
 /// The Common Name of a certificate that has exactly one.

@@ -42,6 +42,29 @@ fn a_bad_file_at_the_start_is_named() {
 }
 
 #[test]
+fn a_certificate_that_no_client_accepts_is_refused_with_the_remedy() {
+    let site = Site::new().unwrap();
+    let load = |names: &[&str], purpose| {
+        site.servers.issue_for("plimsoll.test", names, purpose, 2099).unwrap().write(site.path(), "tls").unwrap();
+        site.load().map(drop).map_err(|error| error.to_string())
+    };
+    let (by_name, by_usage) = ("make one with subjectAltName=DNS:NAME", "make one with extendedKeyUsage=serverAuth");
+    let table = [
+        (&["plimsoll.test"][..], Purpose::Server, None),
+        (&["127.0.0.1"], Purpose::Replica, None),
+        (&[], Purpose::Server, Some(by_name)),
+        (&["plimsoll.test"], Purpose::Client, Some(by_usage)),
+    ];
+    for (names, purpose, remedy) in table {
+        let error = load(names, purpose).err();
+        assert_eq!(error.is_some(), remedy.is_some(), "{names:?}: {error:?}");
+        let error = error.unwrap_or_default();
+        assert!(error.contains(remedy.unwrap_or_default()), "{names:?}: {error}");
+        assert!(error.is_empty() || error.contains("tls.crt cannot be used: "), "{error}");
+    }
+}
+
+#[test]
 fn a_missing_file_is_named() {
     let site = Site::new().unwrap();
     fs::remove_file(site.path().join("tls.key")).unwrap();

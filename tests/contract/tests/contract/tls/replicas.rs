@@ -49,9 +49,9 @@ async fn a_stranger_is_not_called_even_with_a_certificate_of_our_authority() {
     let site = Site::new().unwrap();
     fs::write(site.path().join("ca.crt"), site.servers.pem()).unwrap();
     let (tls, _) = site.load().unwrap();
-    // A scheduler's certificate of the same authority is for no name of ours.
+    // The first has the same authority and names, and another key.
     let elsewhere = Site { servers: Authority::new("others").unwrap(), ..Site::new().unwrap() };
-    for pair in [site.servers.issue(Purpose::Client).unwrap(), elsewhere.servers.issue(Purpose::Server).unwrap()] {
+    for pair in [site.servers.issue(Purpose::Server).unwrap(), elsewhere.servers.issue(Purpose::Server).unwrap()] {
         pair.write(elsewhere.path(), "tls").unwrap();
         let (stranger, notices) = elsewhere.load().unwrap();
         let server = serve(stranger).await;
