@@ -11,7 +11,8 @@ use std::{
 use axum::http::StatusCode;
 use bytes::Bytes;
 use plimsoll_core::{
-    BindOutcome, BindQuery, Cluster, DecideError, Gateway, Pod, PodId, PostReplyWork, Query, ScoreScale, TieBreak,
+    BindOutcome, BindQuery, Cluster, DecideError, FaultKind, Gateway, Pod, PodId, PostReplyWork, Query, ScoreScale,
+    TieBreak,
 };
 
 use crate::{
@@ -191,7 +192,7 @@ impl ExtenderVerb {
                 })
             }
             Self::Preempt => preempt(backend, group, body, origin, memory),
-            Self::Bind => bind(gateway, group, body, origin.received),
+            Self::Bind => bind(backend, group, body, origin.received),
         }
     }
 }
@@ -253,7 +254,7 @@ fn on_nodes<T>(
     memory.grow(BYTES_PER_NODE * args.nodes.len() + objects + parse_bytes(&args.pod) + body.len())?;
     let nodes = args.nodes.as_query(cluster);
     let query = Query { pod: pod(cache, &args.pod)?, nodes, received, may_bind };
-    let (outcome, after) = decide(&query).map_err(|error| about(&query.pod, error))?;
+    let (outcome, after) = decide(&query).map_err(|error| about(cache, PodId::of(&query.pod), error))?;
     Ok(Handling::Reply(ExtenderReply::decided(encode(&args.nodes, &outcome), args.nodes.len(), after)))
 }
 
@@ -269,7 +270,7 @@ fn preempt(
     let args = decode::preempt_args(body)?;
     let pod = pod(cache, &args.pod)?;
     let decided = gateway.preempt(group, Arc::clone(&pod), &args.candidates, received);
-    let (outcome, after) = decided.map_err(|error| about(&pod, error))?;
+    let (outcome, after) = decided.map_err(|error| about(cache, PodId::of(&pod), error))?;
     for (candidate, reason) in &outcome.dropped {
         let pod = PodId::of(&pod).map(tracing::field::display);
         let node = args.candidates.get(*candidate as usize).map(|candidate| &*candidate.node);
@@ -279,14 +280,28 @@ fn preempt(
     Ok(Handling::Reply(ExtenderReply::decided(body, args.candidates.len(), after)))
 }
 
-fn about(pod: &Pod, error: DecideError) -> WireError {
-    WireError::from(error).about(PodId::of(pod))
+/// The error of a decision about a pod, with the message of a policy's fault.
+fn about(cache: &RequestCache, pod: Option<PodId<'_>>, error: DecideError) -> WireError {
+    let message = match &error {
+        DecideError::Policy { fault, .. } if fault.kind != FaultKind::Host => Some(fault.detail.clone()),
+        _ => None,
+    };
+    let mut error = WireError::from(error).about(pod);
+    if let (Some(pod), Some(message)) = (&error.pod, message) {
+        error.outside = cache.faults.text(&pod.uid, error.outside, &message, Instant::now());
+    }
+    error
 }
 
-fn bind(gateway: &Gateway, group: &str, body: &Bytes, received: Instant) -> Result<Handling, WireError> {
+fn bind(
+    Backend { gateway, cache, .. }: Backend<'_>,
+    group: &str,
+    body: &Bytes,
+    received: Instant,
+) -> Result<Handling, WireError> {
     let query = decode::binding_args(body, received)?;
     let bound = gateway.bind(group, &query);
-    Ok(match bound.map_err(|error| WireError::from(error).about(Some(PodId::of_bind(&query))))? {
+    Ok(match bound.map_err(|error| about(cache, Some(PodId::of_bind(&query)), error))? {
         (BindOutcome::Bound | BindOutcome::AlreadyBound, after) => {
             Handling::Reply(ExtenderReply::decided(encode::error(""), 1, after))
         }

@@ -151,7 +151,7 @@ impl From<DecideError> for WireError {
             DecideError::NoCluster => Self::new(StatusCode::SERVICE_UNAVAILABLE, text),
             DecideError::Object(_) => Self::malformed(text),
             DecideError::Policy { policy, verb, fault } => {
-                // The fault's detail may quote a guest, so it goes to our log only.
+                // The fault's message is added where the pod is known, so that it stays the same for a pod.
                 let outside = format!("policy {policy} failed to {verb}: {}", fault.kind);
                 Self { outside, ..Self::new(StatusCode::INTERNAL_SERVER_ERROR, text) }
             }

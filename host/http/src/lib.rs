@@ -16,6 +16,7 @@ mod config;
 mod decode;
 mod encode;
 mod error;
+mod fault_texts;
 mod peers;
 mod request_cache;
 mod server;

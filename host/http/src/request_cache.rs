@@ -12,6 +12,8 @@ use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use plimsoll_core::{Cluster, KnownNodes, Names, ObjectError, Pod};
 
+use crate::fault_texts::FaultTexts;
+
 /// The names of the last requests, with their order. One serves a whole server.
 #[derive(Debug, Default)]
 pub(crate) struct RequestCache {
@@ -21,6 +23,8 @@ pub(crate) struct RequestCache {
     known_nodes: ArcSwapOption<NameIndex>,
     /// The pod of the last request: filter, prioritize and preempt ask about one pod after each other.
     pod: ArcSwapOption<Pod>,
+    /// What replies have said about faults of policies.
+    pub(crate) faults: FaultTexts,
 }
 
 /// Slots by name, each name as a request writes it, and the order in which requests name them.
