@@ -30,6 +30,9 @@ const MAX_ENTRIES: usize = 100_000;
 /// Bytes between two checks of the clock.
 const CHUNK: usize = 64 << 10;
 
+/// The reason of a node that is in no list of the answer, as core has it for an empty reason.
+const WITHOUT_REASON: &str = "no reason given";
+
 /// The highest score of an extender; the scores of policies go up to [`MAX_SCORE`].
 const MAX_EXTENDER_SCORE: u32 = 10;
 
@@ -108,8 +111,8 @@ struct NodesByName<'v> {
 /// The verdict about each node of the view.
 ///
 /// # Errors
-/// If the output is no such result, names a node that the view does not have, or says nothing or two things about one,
-/// or if the deadline is over.
+/// If the output is no such result, names a node that the view does not have, or says two things about one, or if the
+/// deadline is over.
 pub(super) fn filter(output: &[u8], view: &View, deadline: Instant) -> Result<Vec<Verdict>, Fault> {
     let result: FilterResult = parse(output, deadline, FILTER_RESULT, "{")?;
     if let Some(error) = result.error.filter(|error| !error.is_empty()) {
@@ -140,12 +143,8 @@ pub(super) fn filter(output: &[u8], view: &View, deadline: Instant) -> Result<Ve
                 let name = shown(name);
                 return Err(output_fault(&format!("node '{name}' is both in {list} and among the failed ones")));
             }
-            (None, None, None) => {
-                return Err(output_fault(&format!(
-                    "node '{}' is neither in {list} nor in FailedNodes nor in FailedAndUnresolvableNodes; each node of the request belongs in one of them",
-                    shown(name)
-                )));
-            }
+            // kube-scheduler leaves the node out, and takes it as one where no eviction helps.
+            (None, None, None) => Verdict::Unresolvable(WITHOUT_REASON.into()),
         };
         verdicts.push(verdict);
     }

@@ -32,9 +32,27 @@ fn a_statement_is_about_all_nodes_of_its_name() {
         assert_eq!(verdicts, [rejected(), rejected(), Verdict::Fits]);
         let verdicts = filter(r#"{"NodeNames":["n0"],"FailedNodes":{"n1":"full"}}"#).unwrap();
         assert_eq!(verdicts, [Verdict::Fits, Verdict::Fits, rejected()]);
-        assert!(filter(r#"{"NodeNames":["n1"]}"#).unwrap_err().detail.contains("node 'n0' is neither"));
+        let dropped = Verdict::Unresolvable(WITHOUT_REASON.into());
+        assert_eq!(filter(r#"{"NodeNames":["n1"]}"#).unwrap(), [dropped.clone(), dropped, Verdict::Fits]);
         assert!(filter(r#"{"NodeNames":["n0","n1","n0"]}"#).unwrap_err().detail.contains("twice"));
         assert_eq!(prioritize(br#"[{"Host":"n0","Score":7},{"Host":"n1","Score":1}]"#, &view).unwrap(), [70, 70, 10]);
+    }
+}
+
+/// kube-scheduler takes these answers: `NodeNames`, or `Nodes`, alone says which nodes stay.
+#[test]
+fn a_node_in_no_list_of_an_answer_is_rejected_with_a_standard_reason() {
+    let dropped = || Verdict::Unresolvable("no reason given".into());
+    let no_device = Verdict::Unschedulable("no device".into());
+    let nulls = r#"{"Nodes":null,"NodeNames":null,"FailedNodes":null,"FailedAndUnresolvableNodes":null,"Error":""}"#;
+    for (answer, expected) in [
+        (r#"{"NodeNames":["n1"],"FailedNodes":{"n0":"no device"},"Error":""}"#, [no_device, Verdict::Fits, dropped()]),
+        (r#"{"Nodes":{"items":[{"metadata":{"name":"n2"}}]}}"#, [dropped(), dropped(), Verdict::Fits]),
+        (r#"{"NodeNames":[]}"#, [dropped(), dropped(), dropped()]),
+        (nulls, [dropped(), dropped(), dropped()]),
+        ("{}", [dropped(), dropped(), dropped()]),
+    ] {
+        assert_eq!(filter(answer.as_bytes(), &view()).unwrap(), expected, "{answer}");
     }
 }
 
