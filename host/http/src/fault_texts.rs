@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use plimsoll_core::excerpt;
 
 /// The time for which the first message stays.
-const STABLE: Duration = Duration::from_secs(60);
+const STABLE: Duration = Duration::from_mins(1);
 
 /// Maximum bytes of a fault's message in a reply: enough for its place and the node, which end it.
 const MAX_BYTES: usize = 300;
