@@ -152,12 +152,12 @@ proptest! {
 }
 
 #[test]
-fn sixty_four_threads_fill_three_nodes_exactly() {
+fn eight_threads_fill_three_nodes_exactly() {
     let wishes: Vec<usize> = (0..384).map(|pod| pod % NODES.len()).collect();
     let pods = (0..wishes.len()).map(|pod| mk_waiting(&format!("p{pod}"))).collect();
     let member = mk_member("gpu", allocates(100), |_| {});
     let desk = Desk::with_nodes(&NODES, vec![Arc::clone(&member)], pods);
-    let results = bind_all(&desk, &wishes, &[], 64);
+    let results = bind_all(&desk, &wishes, &[], 8);
     assert_eq!(results.iter().filter(|result| **result == Ok(BindOutcome::Bound)).count(), 300);
     let full = |result: &&Result<_, DecideError>| matches!(result, Err(error) if error.to_string() == "gpu: full");
     assert_eq!(results.iter().filter(full).count(), 84);
