@@ -21,10 +21,10 @@ use rustls::{
     server::{NoServerSessionStorage, WebPkiClientVerifier},
 };
 use tokio::{
-    io::{AsyncRead, AsyncWrite},
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, copy, sink},
     net::TcpStream,
     task::spawn_blocking,
-    time::{MissedTickBehavior, interval},
+    time::{MissedTickBehavior, interval, timeout},
 };
 use tokio_rustls::{TlsAcceptor, TlsConnector, client};
 use x509_parser::{
@@ -33,6 +33,10 @@ use x509_parser::{
 
 use self::replica::{Replica, ReplicaOrClient};
 use crate::access::ClientIdentity;
+
+/// The time and the bytes that are spent on a refused client, so that it receives the alert.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
+const MAX_DRAINED: u64 = 64 << 10;
 
 /// The stream of a connection, plain or TLS.
 pub(crate) trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -173,13 +177,19 @@ impl Tls {
         peer: SocketAddr,
     ) -> Option<(Box<dyn Duplex>, ClientIdentity)> {
         let material = self.material.load_full();
-        match TlsAcceptor::from(Arc::clone(&material.server)).accept(stream).await {
+        match TlsAcceptor::from(Arc::clone(&material.server)).accept(stream).into_fallible().await {
             Ok(stream) => {
                 let identity = material.identify(stream.get_ref().1.peer_certificates());
                 Some((Box::new(stream), identity))
             }
-            Err(error) => {
+            Err((error, mut stream)) => {
                 self.refuse(peer, &error);
+                // A close with unread bytes is a reset, which discards the alert that tells the client why.
+                let drained = async {
+                    stream.shutdown().await?;
+                    copy(&mut stream.take(MAX_DRAINED), &mut sink()).await
+                };
+                drop(timeout(DRAIN_TIMEOUT, drained).await);
                 None
             }
         }
