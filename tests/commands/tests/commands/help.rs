@@ -70,3 +70,12 @@ fn the_version_tells_of_the_build_the_contract_and_the_engine() {
     }
     assert_eq!(run(&["--version"]).out, "plimsoll 0.1.0\n");
 }
+
+#[test]
+fn every_flag_of_serve_is_an_environment_variable() {
+    let help = run(&["serve", "--help"]).out;
+    let flags = help.split("\n      --").skip(1).filter(|flag| !flag.starts_with("help"));
+    for flag in flags {
+        assert!(flag.contains("[env: PLIMSOLL_"), "--{flag}");
+    }
+}

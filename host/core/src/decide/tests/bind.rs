@@ -23,7 +23,7 @@ use crate::{
     decide::{BindOutcome, DecideError, Member, Unbound},
     model::{
         BindError, BindMetadata, BindQuery, Clock, FaultKind, Leader, MAX_ANNOTATION_BYTES, MetadataEntry, Mode,
-        NotBound, OnError, PlacedRead, Read, Value, View,
+        NotBound, OnError, PlacedRead, Read, Value, Verb, View,
     },
 };
 
@@ -550,4 +550,18 @@ fn a_policy_that_says_not_yet_to_the_end_is_the_error_in_time_to_be_told() {
     assert!(matches!(unbound(&error), Unbound::Retry(_)) && unbound(&error).is_routine());
     assert!(error.to_string().starts_with("a: not alone (not yet"), "{error}");
     assert_eq!(desk.api.writes().len(), 1);
+}
+
+#[test]
+fn five_faults_open_the_circuit_of_a_bind() {
+    let desk =
+        Desk::new(vec![mk_member("a", mk_failing(FaultKind::Trap), |_| {})], vec![mk_waiting("p"), mk_waiting("q")]);
+    for pod in ["p", "p", "p", "p", "q"] {
+        desk.bind(pod, "n1").unwrap_err();
+    }
+    assert_eq!(desk.fixture.opened(), ["a"]);
+    let error = desk.bind("p", "n1").unwrap_err();
+    assert!(
+        matches!(error, DecideError::Policy { verb: Verb::Bind, fault, .. } if fault.kind == FaultKind::CircuitOpen)
+    );
 }

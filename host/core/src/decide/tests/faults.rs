@@ -319,3 +319,46 @@ fn a_filter_that_counts_although_its_sidecar_says_no_is_at_fault_and_other_verbs
     let score = FakePolicy::default().score(move |ask, nodes| count(&ask.view).map(|()| vec![0; nodes.len()]));
     assert_eq!(decide(Verb::Score, score, says_no), None);
 }
+
+/// Otherwise a client with one odd pod would stop a sound policy for the pods of others, and keep it stopped.
+#[test]
+fn a_pod_that_a_policy_always_fails_about_stops_no_other_pod() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let policy = FakePolicy::default().filter(move |ask, nodes| {
+        count.fetch_add(1, Ordering::SeqCst);
+        if ask.view.pod().uid() == "odd" {
+            return Err(Fault::new(FaultKind::Output, "a key too long"));
+        }
+        Ok(vec![Verdict::Fits; nodes.len()])
+    });
+    let fixture = Fixture::of([mk_member("p", policy, |_| {})]);
+    for _ in 0..2 * FAULTS_TO_OPEN {
+        fixture.filter_about("odd", &["n1"]).unwrap_err();
+    }
+    assert_eq!(asked.load(Ordering::SeqCst), 2 * FAULTS_TO_OPEN as usize, "it is asked each time");
+    assert_eq!(fixture.opened(), [""; 0]);
+    assert_eq!(fixture.filter_about("honest", &["n1"]), Ok(Refused::default()));
+}
+
+/// kube-scheduler asks for scores between two filters, and a filter that a broken score stopped would keep pods pending.
+#[test]
+fn a_circuit_is_that_of_one_verb() {
+    for failing in [Verb::Filter, Verb::Score] {
+        let fault =
+            move |verb| (verb == failing).then(|| Fault::new(FaultKind::Trap, "unreachable")).map_or(Ok(()), Err);
+        let policy = FakePolicy::default()
+            .filter(move |_, nodes| fault(Verb::Filter).map(|()| vec![Verdict::Fits; nodes.len()]))
+            .score(move |_, nodes| fault(Verb::Score).map(|()| vec![1; nodes.len()]));
+        let fixture = Fixture::of([mk_member("p", policy, |config| config.on_error = Some(OnError::Ignore))]);
+        for number in 0..2 * FAULTS_TO_OPEN {
+            let uid = number.to_string();
+            fixture.filter_about(&uid, &["n1"]).unwrap();
+            fixture.prioritize_about(&uid, &["n1"]).unwrap();
+        }
+        assert_eq!(fixture.opened(), ["p"], "{failing}");
+        let is_open = |call: &Call| call.outcome == Err(FaultKind::CircuitOpen);
+        let stopped: Vec<Verb> = fixture.calls().iter().filter(|call| is_open(call)).map(|call| call.verb).collect();
+        assert_eq!(stopped, [failing; FAULTS_TO_OPEN as usize], "the other verb is asked");
+    }
+}

@@ -412,6 +412,15 @@ impl Fixture {
         self.prioritize_on(ScoreScale::Coarse, names)
     }
 
+    /// As [`Fixture::prioritize`], about a pod with this UID.
+    pub(super) fn prioritize_about(&self, uid: &str, names: &[&str]) -> Result<Vec<u32>, DecideError> {
+        let names = cows(names);
+        let query = Query { pod: mk_pod_of(uid), ..self.query(Nodes::Names(&names)) };
+        let (scores, after) = self.gateway.prioritize(ScoreScale::Coarse, "", &query)?;
+        after.run();
+        Ok(scores)
+    }
+
     pub(super) fn prioritize_on(&self, scale: ScoreScale, names: &[&str]) -> Result<Vec<u32>, DecideError> {
         let names = cows(names);
         let (outcome, after) = self.gateway.prioritize(scale, "", &self.query(Nodes::Names(&names)))?;

@@ -268,3 +268,51 @@ fn a_table_shows_the_beginning_of_a_long_read() {
     let tables = format!("{:?}", fixture.gateway.decision_tables("long").unwrap());
     assert!(tables.contains("kkk") && tables.len() < 10_000, "{} bytes", tables.len());
 }
+
+/// Turns nodes of another pool down than the one that the annotation of the pod's team names.
+fn mk_pool_of_team() -> Arc<Member> {
+    let filter = FakePolicy::default().filter_each(|view, node| {
+        let team = text(view, Read::Pod(PodRead::Label("team")));
+        let pool = text(view, Read::Pod(PodRead::Annotation(&format!("pool-of-{team}"))));
+        let zone = text(view, Read::Node(node, NodeRead::Label("zone")));
+        if pool == zone { Verdict::Fits } else { unschedulable("another pool") }
+    });
+    mk_member("pool", filter.function(), |_| {})
+}
+
+fn mk_team(team: usize, pool: &str, others: &str) -> Arc<Pod> {
+    let annotations = json!({format!("pool-of-{team}"): pool, "pool-of-none": others, "pool-of-0": others});
+    let pod = json!({"metadata": {"name": "p", "labels": {"team": team.to_string()}, "annotations": annotations}});
+    Arc::new(Pod::from_json(bytes(&pod)).unwrap())
+}
+
+#[test]
+fn an_annotation_named_by_a_label_is_cached_for_any_number_of_teams() {
+    let member = mk_pool_of_team();
+    let fixture = Fixture::new(vec![Arc::clone(&member)], Some(mk_zones(["a", "b", "a", "b"], &[])));
+    for team in 1..=300 {
+        assert_eq!(filter(&fixture, mk_team(team, "a", "x")), (vec![1, 3], vec![2]), "team {team} is new");
+    }
+    for team in 1..=300 {
+        assert_eq!(filter(&fixture, mk_team(team, "a", "x")), (vec![1, 3], vec![0]), "team {team} is cached");
+    }
+    assert_eq!(filter(&fixture, mk_team(7, "a", "y")).1, [0], "no annotation of another team matters");
+    assert_eq!(filter(&fixture, mk_team(7, "b", "x")), (vec![0, 2], vec![2]), "its own does");
+    assert_eq!(filter(&fixture, mk_team(8, "a", "x")).1, [0], "other teams keep their answers");
+    assert_eq!(member.cache.disabled(crate::model::Verb::Filter), None);
+}
+
+#[test]
+fn more_kinds_of_nodes_than_are_kept_change_no_answer() {
+    let fixture = Fixture::new(vec![mk_same_zone()], Some(mk_zones(["a", "b", "a", "b"], &[])));
+    for round in 0..400 {
+        let zone = |node| format!("zone-{}", round * 4 + node);
+        let zones = [zone(0), zone(1), zone(2), "a".to_owned()];
+        let zones = zones.each_ref().map(String::as_str);
+        fixture.gateway.set_cluster(mk_zones(zones, &[]));
+        assert_eq!(filter(&fixture, mk_labelled("p", "a")).0, [0, 1, 2], "round {round}");
+        // Where the answers begin again with those of the last call, the fourth node is asked about once more.
+        assert_eq!(filter(&fixture, mk_labelled("p", "a")).0, [0, 1, 2], "round {round}");
+        assert_eq!(filter(&fixture, mk_labelled("p", "a")), (vec![0, 1, 2], vec![0]), "round {round}");
+    }
+}

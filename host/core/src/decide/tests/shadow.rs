@@ -133,3 +133,12 @@ fn what_is_logged_of_a_call_names_the_request_the_pod_and_the_policy() {
         ["r-7 team-a/solver-1 u-1 fails filter trap", "r-7 team-a/solver-1 u-1 shadow filter 2/3 n2: no"]
     );
 }
+
+#[test]
+fn the_answers_of_a_shadow_policy_are_remembered() {
+    let fixture = Fixture::of([mk_member("shadow", mk_refusing(&["n2"], "no").function(), in_shadow)]);
+    for _ in 0..3 {
+        fixture.filter(&["n1", "n2"]).unwrap();
+    }
+    assert_eq!(fixture.evaluated(), [2, 0, 0]);
+}
