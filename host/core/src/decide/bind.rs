@@ -1,7 +1,7 @@
 //! bind: the pod gets its node, and the annotations and labels of the policies, in one write.
 //!
 //! ```text
-//!  bind call ──> ask the policies (no lock) ──> compare and reserve (one step) ──> read the pod ──> write
+//!  bind call ──> ask the policies ───────────> compare and reserve (one step) ──> read the pod ──> write
 //!                  ^                               │ a value has changed             │ the pod has changed
 //!                  └───────────────────────────────┴─────────────────────────────────┘ at most 8 rounds
 //! ```
@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
+use parking_lot::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use plimsoll_decision_cache::{Attribute as _, Fingerprint, Parts, Scope};
 
 use super::{
@@ -31,8 +31,9 @@ use crate::{
     },
 };
 
-/// The rounds in which binds do not wait for each other. A bind that has lost as often takes turns with others.
-const FREE_ROUNDS: u32 = 2;
+/// The rounds that binds have side by side. A bind that has lost as often has its next ones alone: of binds that read one
+/// count, each success makes all others ask again.
+const SHARED_ROUNDS: u32 = 2;
 
 /// Maximum number of binds that wait for a change at a time. Each holds the permit of its request, and other binds need
 /// theirs.
@@ -45,9 +46,15 @@ const NODE: u32 = 0;
 #[derive(Debug, Default)]
 pub(crate) struct BindQueue {
     /// Held for one round.
-    gate: Mutex<()>,
+    rounds: RwLock<()>,
     changes: Mutex<Changes>,
     changed: Condvar,
+}
+
+#[expect(dead_code, reason = "the guards are held, not read")]
+enum Round<'q> {
+    Shared(RwLockReadGuard<'q, ()>),
+    Alone(RwLockWriteGuard<'q, ()>),
 }
 
 #[derive(Debug, Default)]
@@ -100,8 +107,8 @@ struct SeenValues {
 
 /// Binds a pod to a node. `newest` is the cluster in force.
 ///
-/// No lock is held while policies are asked: a slow one must not stop other binds. The comparison when the place is
-/// reserved keeps binds from giving out one device or one seat twice.
+/// Binds ask side by side: a slow policy must not stop other binds. The comparison when the place is reserved keeps them
+/// from giving out one device or one seat twice. A bind that keeps losing that race asks alone.
 pub(crate) fn bind(
     asking: (&Caller, &Group, Moment),
     binder: &dyn Binder,
@@ -122,14 +129,14 @@ pub(crate) fn bind(
     };
     // Filters wait until it is dropped.
     let mut call = Some(call);
-    for round in 0..MAX_ROUNDS {
-        let turn = queue.turn(round, caller)?;
+    for number in 0..MAX_ROUNDS {
+        let round = queue.round(number, caller)?;
         let mut answer = asking.ask(&pod, newest())?;
         if caller.time_left().is_zero() {
             return Err(Unbound::OutOfTime.into());
         }
         if let Some(retry) = answer.retry.take() {
-            drop((turn, call.take()));
+            drop((round, call.take()));
             let is_changed = || newest().is_none_or(|newest| asking.is_changed(&pod, &answer, &newest));
             // Half of the time that is left: a change in the last moment must leave time for the write.
             if !queue.wait_until(caller.time_left() / 2, is_changed) {
@@ -139,7 +146,7 @@ pub(crate) fn bind(
         }
         let binding = binding(query, std::mem::take(&mut answer.additions));
         let reserved = binder.reserve(&pod, binding, &|newest| !asking.is_changed(&pod, &answer, newest));
-        drop(turn);
+        drop(round);
         if matches!(reserved, Err(NotReserved::Changed)) {
             caller.observer.bind_asked_again(query);
             continue;
@@ -178,13 +185,15 @@ impl BindQueue {
         self.changed.notify_all();
     }
 
-    /// The right to ask the policies, in a bind's later rounds: of binds that read one count, each success makes all
-    /// others ask again.
-    fn turn(&self, round: u32, caller: &Caller) -> Result<Option<MutexGuard<'_, ()>>, Unbound> {
-        if round < FREE_ROUNDS {
-            return Ok(None);
-        }
-        self.gate.try_lock_for(caller.time_left()).map(Some).ok_or(Unbound::OutOfTime)
+    /// The right to ask the policies once, and to reserve.
+    fn round(&self, round: u32, caller: &Caller) -> Result<Round<'_>, Unbound> {
+        let timeout = caller.time_left();
+        let round = if round < SHARED_ROUNDS {
+            self.rounds.try_read_for(timeout).map(Round::Shared)
+        } else {
+            self.rounds.try_write_for(timeout).map(Round::Alone)
+        };
+        round.ok_or(Unbound::OutOfTime)
     }
 
     /// Waits until `is_so` holds, which is asked now and after each change. Returns whether it came to hold in time; it

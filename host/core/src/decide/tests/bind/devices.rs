@@ -66,13 +66,7 @@ fn bind_all(desk: &Desk, wishes: &[usize], again: &[usize], threads: usize) -> V
                     start.wait();
                     let own = (0..wishes.len()).filter(|pod| pod % threads == worker);
                     let bind = |pod: usize| {
-                        // A bind that has lost all its rounds is an error, after which a scheduler tries again.
-                        let first = || loop {
-                            match desk.bind(&format!("p{pod}"), NODES[wishes[pod]]) {
-                                Err(DecideError::Unbound(Unbound::Restless(_))) => {}
-                                result => break result,
-                            }
-                        };
+                        let first = || desk.bind(&format!("p{pod}"), NODES[wishes[pod]]);
                         let (first, is_meanwhile) = if pod % 2 == 1 && !again.is_empty() {
                             (thread::scope(|scope| [scope.spawn(first), scope.spawn(|| retry(pod))].map(join)), true)
                         } else {
