@@ -78,6 +78,7 @@ impl Server {
         let wire_config = WireConfig {
             body_limit: limits.body_limit,
             memory: limits.wire_memory,
+            max_nodes: limits.max_nodes,
             drain: limits.drain_timeout,
             tls: tls.clone(),
             bind: BindAccess {

@@ -71,6 +71,7 @@ pub(crate) struct ExtenderReply {
 pub(crate) struct Backend<'b> {
     pub(crate) gateway: &'b Gateway,
     pub(crate) cache: &'b RequestCache,
+    pub(crate) max_nodes: usize,
 }
 
 /// The origin of a request: when it came in, and what its client may do.
@@ -238,7 +239,7 @@ fn pod(cache: &RequestCache, json: &[u8]) -> Result<Arc<Pod>, WireError> {
 
 /// Decides about the nodes of a request, whose names are looked up in this cluster.
 fn on_nodes<T>(
-    Backend { gateway, cache }: Backend<'_>,
+    Backend { gateway, cache, max_nodes }: Backend<'_>,
     cluster: Option<&Arc<Cluster>>,
     body: &Bytes,
     RequestOrigin { received, may_bind }: RequestOrigin,
@@ -247,7 +248,7 @@ fn on_nodes<T>(
     encode: impl FnOnce(&WireNodes, &T) -> Vec<u8>,
 ) -> Result<Handling, WireError> {
     let known = || cache.known_nodes(gateway.known_nodes());
-    let args = decode::extender_args(body, &cache.names(cluster.map(Arc::as_ref)), &known)?;
+    let args = decode::extender_args(body, &cache.names(cluster.map(Arc::as_ref)), &known, max_nodes)?;
     // A node with unchanged bytes is not parsed again.
     let objects = args.nodes.unknown_objects().map(|node| parse_bytes(node)).sum::<usize>();
     // The reply may repeat each node.
@@ -259,7 +260,7 @@ fn on_nodes<T>(
 }
 
 fn preempt(
-    Backend { gateway, cache }: Backend<'_>,
+    Backend { gateway, cache, max_nodes }: Backend<'_>,
     group: &str,
     body: &Bytes,
     RequestOrigin { received, .. }: RequestOrigin,
@@ -267,7 +268,7 @@ fn preempt(
 ) -> Result<Handling, WireError> {
     // Pods, UIDs and candidates are no more than commas; the reply repeats names and UIDs.
     memory.grow(parse_bytes(body) + body.len())?;
-    let args = decode::preempt_args(body)?;
+    let args = decode::preempt_args(body, max_nodes)?;
     let pod = pod(cache, &args.pod)?;
     let decided = gateway.preempt(group, Arc::clone(&pod), &args.candidates, received);
     let (outcome, after) = decided.map_err(|error| about(cache, PodId::of(&pod), error))?;

@@ -26,6 +26,8 @@ pub struct WireConfig {
     pub body_limit: usize,
     /// Bytes for all request bodies together, and for the data decoded from them, until their replies are sent.
     pub memory: usize,
+    /// Maximum elements of one list of a request: names, nodes, candidates or victims. Kubernetes supports 5,000 nodes.
+    pub max_nodes: usize,
     /// The time that a sender may take for a body.
     pub body_timeout: Duration,
     /// The time that requests in flight may continue after the server was told to stop.
@@ -50,6 +52,7 @@ impl Default for WireConfig {
         Self {
             body_limit: 256 << 20,
             memory: 1 << 30,
+            max_nodes: 100_000,
             body_timeout: Duration::from_secs(30),
             drain: Duration::from_secs(25),
             max_connections: 1024,

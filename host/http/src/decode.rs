@@ -9,7 +9,7 @@ mod args;
 mod fast_path;
 mod nodes;
 
-use std::{borrow::Cow, time::Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 use plimsoll_core::{BindQuery, CandidateQuery, Names, Victims};
@@ -40,29 +40,33 @@ pub(crate) fn extender_args(
     body: &Bytes,
     names: &NameIndex,
     known: &impl Fn() -> KnownNodeOrder,
+    max_nodes: usize,
 ) -> Result<ExtenderArgs, WireError> {
-    fast_path::args(body, names, known).map_or_else(|| by_serde(body, names.names()), Ok)
+    fast_path::args(body, names, known, max_nodes).map_or_else(|| by_serde(body, names.names(), max_nodes), Ok)
 }
 
 /// Reads any valid `ExtenderArgs`, or reports the error.
-fn by_serde(body: &Bytes, known: &Names) -> Result<ExtenderArgs, WireError> {
+fn by_serde(body: &Bytes, known: &Names, max_nodes: usize) -> Result<ExtenderArgs, WireError> {
     let wire: args::RawExtenderArgs<'_> = parse("the request", body, "ExtenderArgs")?;
+    let bad = |error| malformed("the request", "ExtenderArgs", &error);
     let nodes = match (wire.nodes, wire.names) {
-        (Some(list), _) => WireNodes::objects(body, list.items.0.into_iter().map(|item| slice(body, item)).collect()),
-        (None, names) => WireNodes::written(&names.0, known),
+        (Some(list), _) => {
+            let items: Vec<&RawValue> = list.items.elements("Nodes: items", max_nodes).map_err(bad)?;
+            WireNodes::objects(body, items.into_iter().map(|item| slice(body, item)).collect())
+        }
+        (None, names) => WireNodes::written(&names.elements("NodeNames", max_nodes).map_err(bad)?, known),
     };
     Ok(ExtenderArgs { pod: pod(body, "ExtenderArgs", wire.pod)?, nodes })
 }
 
 /// Reads an `ExtenderPreemptionArgs`.
-pub(crate) fn preempt_args<'a>(body: &'a Bytes) -> Result<PreemptArgs<'a>, WireError> {
+pub(crate) fn preempt_args<'a>(body: &'a Bytes, max_nodes: usize) -> Result<PreemptArgs<'a>, WireError> {
     let wire: args::RawPreemptArgs<'_> = parse("the request", body, "ExtenderPreemptionArgs")?;
-    let (candidates, has_pods) = match (wire.victims, wire.meta_victims) {
-        (Some(full), _) => (full.0, true),
-        (None, meta) => (meta.map(|meta| meta.0).unwrap_or_default(), false),
-    };
-    let candidate = |(node, list): (Cow<'a, str>, args::VictimList<'a>)| {
-        let pods = list.pods.0.into_iter();
+    let has_pods = wire.victims.is_some();
+    let key = if has_pods { "NodeNameToVictims" } else { "NodeNameToMetaVictims" };
+    let candidates = wire.victims.or(wire.meta_victims).unwrap_or_default().candidates(key, max_nodes);
+    let candidate = |(node, list): args::Candidate<'a>| {
+        let pods = list.pods.elements::<&RawValue>(format_args!("{key}: {node}: Pods"), max_nodes)?.into_iter();
         let victims = if has_pods {
             Victims::Pods(pods.map(|pod| slice(body, pod)).collect())
         } else {
@@ -71,7 +75,7 @@ pub(crate) fn preempt_args<'a>(body: &'a Bytes) -> Result<PreemptArgs<'a>, WireE
         };
         Ok(CandidateQuery { node, victims, pdb_violations: list.pdb_violations })
     };
-    let candidates = candidates.into_iter().map(candidate).collect::<Result<_, serde_json::Error>>();
+    let candidates = candidates.and_then(|all| all.into_iter().map(candidate).collect::<Result<_, _>>());
     let candidates = candidates.map_err(|error| malformed("the request", "ExtenderPreemptionArgs", &error))?;
     Ok(PreemptArgs { pod: pod(body, "ExtenderPreemptionArgs", wire.pod)?, candidates })
 }

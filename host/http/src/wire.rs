@@ -55,6 +55,7 @@ struct Wire {
     peers: Arc<dyn Forward>,
     access: BindAccess,
     body_reader: BodyReader,
+    max_nodes: usize,
     post_reply: Arc<PostReplyExecutor>,
     /// Permits of all requests in flight.
     requests: Arc<Semaphore>,
@@ -114,6 +115,7 @@ pub async fn serve_wire(
         peers,
         access: config.bind.clone(),
         body_reader: BodyReader::new(&config),
+        max_nodes: config.max_nodes,
         post_reply: Arc::new(PostReplyExecutor::new(config.max_decisions, Arc::clone(&observer))),
         observer,
         requests: semaphore(config.max_requests),
@@ -196,9 +198,9 @@ impl Wire {
         let ReceivedBody { bytes, mut reserved } = body;
         // A bind waits for the API server.
         let is_short = verb != ExtenderVerb::Bind && bytes.len() <= SHORT;
-        let (name, body) = (group.to_owned(), bytes.clone());
+        let (name, body, max_nodes) = (group.to_owned(), bytes.clone(), self.max_nodes);
         let decide = move |gateway: &Gateway, cache: &RequestCache| {
-            (verb.answer(Backend { gateway, cache }, &name, &body, origin, &mut reserved), reserved)
+            (verb.answer(Backend { gateway, cache, max_nodes }, &name, &body, origin, &mut reserved), reserved)
         };
         let (handling, reserved) = self.run(request, group, verb, is_short, decide).await?;
         let reply = match handling {

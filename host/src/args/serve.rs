@@ -183,6 +183,10 @@ pub(crate) struct LimitArgs {
     #[arg(long, env = "PLIMSOLL_WIRE_MEMORY", value_name = "SIZE", default_value = "1Gi", value_parser = quantity)]
     pub(crate) wire_memory: usize,
 
+    /// The most nodes or names in one list of a request, and candidates or victims
+    #[arg(long, env = "PLIMSOLL_MAX_NODES", value_name = "NUMBER", default_value = "100000")]
+    pub(crate) max_nodes: usize,
+
     /// The time that SIGTERM waits for requests in flight
     #[arg(long, env = "PLIMSOLL_DRAIN_TIMEOUT", value_name = "TIME", default_value = "25s", value_parser = duration)]
     pub(crate) drain_timeout: Duration,

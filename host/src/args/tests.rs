@@ -19,6 +19,7 @@ fn the_flags_of_the_wire_have_its_defaults() {
     assert_eq!(serve.limits.request_timeout, REQUEST_TIMEOUT);
     assert_eq!(serve.limits.body_limit, wire.body_limit);
     assert_eq!(serve.limits.wire_memory, wire.memory);
+    assert_eq!(serve.limits.max_nodes, wire.max_nodes);
     assert_eq!(serve.limits.drain_timeout, wire.drain);
     assert_eq!(serve.binding.bind_clients, BindAccess::default().clients);
 }

@@ -6,13 +6,13 @@ use serde::{
     Deserialize, Deserializer,
     de::{Error, MapAccess, SeqAccess, Visitor},
 };
-use serde_json::value::RawValue;
+use serde_json::{Deserializer as JsonDeserializer, value::RawValue};
 
-/// Maximum elements of one list of names, nodes, candidates or victims. Kubernetes supports 5,000 nodes.
-pub(super) const MAX_ELEMENTS: usize = 100_000;
+/// Begins the error of a list or an object that is too long.
+pub(super) const TOO_LONG: &str = "more than the";
 
-/// The error of a longer list.
-pub(super) const TOO_LONG: &str = "a list has more than 100000 elements";
+/// Maximum keys of one of the protocol's objects, which have four at most.
+const MAX_KEYS: Bound = Bound { max: 1000, of: "keys that an object may have", expected: "an object" };
 
 /// The longest name that Kubernetes gives a pod or node: a DNS subdomain.
 const MAX_NAME: usize = 253;
@@ -49,28 +49,28 @@ object! {
     RawExtenderArgs {
         pod: Option<&'a RawValue> = "Pod",
         nodes: Option<NodeList<'a>> = "Nodes",
-        names: List<JsonString<'a>> = "NodeNames",
+        names: List<'a> = "NodeNames",
     }
 }
 
 object! {
     /// A `NodeList`.
-    NodeList { items: List<&'a RawValue> = "items", }
+    NodeList { items: List<'a> = "items", }
 }
 
 object! {
     /// An `ExtenderPreemptionArgs`.
     RawPreemptArgs {
         pod: Option<&'a RawValue> = "Pod",
-        victims: Option<Candidates<'a>> = "NodeNameToVictims",
-        meta_victims: Option<Candidates<'a>> = "NodeNameToMetaVictims",
+        victims: Option<List<'a>> = "NodeNameToVictims",
+        meta_victims: Option<List<'a>> = "NodeNameToMetaVictims",
     }
 }
 
 object! {
     /// `Victims` or `MetaVictims`.
     VictimList {
-        pods: List<&'a RawValue> = "Pods",
+        pods: List<'a> = "Pods",
         pdb_violations: i64 = "NumPDBViolations",
     }
 }
@@ -94,9 +94,6 @@ object! {
 #[derive(Default, Deserialize)]
 pub(crate) struct JsonString<'a>(#[serde(borrow)] pub(crate) Cow<'a, str>);
 
-/// Victims by node, in the order of the request.
-pub(super) struct Candidates<'a>(pub(super) Vec<(Cow<'a, str>, VictimList<'a>)>);
-
 /// An `ExtenderBindingResult` of another replica.
 #[derive(Deserialize)]
 pub(super) struct RawBindResult {
@@ -105,14 +102,24 @@ pub(super) struct RawBindResult {
     pub(super) error: Option<String>,
 }
 
-/// A list of bounded length.
-pub(super) struct List<T>(pub(super) Vec<T>);
+/// A node's name with its victims.
+pub(super) type Candidate<'a> = (Cow<'a, str>, VictimList<'a>);
 
-struct ListVisitor<T>(PhantomData<T>);
+/// A list, or the victims by node, that is yet to be read.
+#[derive(Default, Deserialize)]
+pub(super) struct List<'a>(#[serde(borrow)] Option<&'a RawValue>);
 
-struct CandidatesVisitor;
+/// The most elements of a list or an object, for the errors of both.
+#[derive(Clone, Copy)]
+struct Bound {
+    max: usize,
+    of: &'static str,
+    expected: &'static str,
+}
 
-struct FieldsVisitor;
+struct ListVisitor<T>(Bound, PhantomData<T>);
+
+struct FieldsVisitor(Bound);
 
 // === impl RawBindArgs ===
 
@@ -147,13 +154,13 @@ impl<'a> Fields<'a> {
     fn get<T: Deserialize<'a> + Default>(&self, key: &str) -> Result<T, serde_json::Error> {
         let field = self.0.iter().rev().find(|(found, _)| found.eq_ignore_ascii_case(key));
         let value = field.map_or(Ok(None), |(_, value)| serde_json::from_str::<Option<T>>(value.get()));
-        value.map(Option::unwrap_or_default).map_err(|error| serde_json::Error::custom(format_args!("{key}: {error}")))
+        value.map(Option::unwrap_or_default).map_err(at(key))
     }
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(FieldsVisitor)
+        deserializer.deserialize_map(FieldsVisitor(MAX_KEYS))
     }
 }
 
@@ -161,13 +168,13 @@ impl<'de> Visitor<'de> for FieldsVisitor {
     type Value = Fields<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
+        f.write_str(self.0.expected)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut fields = Vec::new();
         while let Some((JsonString(key), value)) = map.next_entry()? {
-            push(&mut fields, (key, value))?;
+            self.0.push(&mut fields, (key, value))?;
         }
         Ok(Fields(fields))
     }
@@ -175,61 +182,64 @@ impl<'de> Visitor<'de> for FieldsVisitor {
 
 // === impl List ===
 
-impl<T> Default for List<T> {
-    fn default() -> Self {
-        Self(Vec::new())
+impl<'a> List<'a> {
+    /// The elements, at most `max`, of the list at a path.
+    pub(super) fn elements<T: Deserialize<'a>>(
+        &self,
+        path: impl fmt::Display,
+        max: usize,
+    ) -> Result<Vec<T>, serde_json::Error> {
+        let Some(list) = self.0 else { return Ok(vec![]) };
+        let visitor = ListVisitor(Bound::nodes(max, "a list"), PhantomData);
+        JsonDeserializer::from_str(list.get()).deserialize_seq(visitor).map_err(at(path))
+    }
+
+    /// The victims of at most `max` nodes, in the order of the request.
+    pub(super) fn candidates(&self, key: &str, max: usize) -> Result<Vec<Candidate<'a>>, serde_json::Error> {
+        let Some(map) = self.0 else { return Ok(vec![]) };
+        let visitor = FieldsVisitor(Bound::nodes(max, "an object with victims by node name"));
+        let Fields(nodes) = JsonDeserializer::from_str(map.get()).deserialize_map(visitor).map_err(at(key))?;
+        let victims = |json: &'a RawValue| serde_json::from_str::<Option<VictimList<'a>>>(json.get());
+        let candidate = |(node, list)| victims(list).map(|list| (node, list.unwrap_or_default()));
+        nodes.into_iter().map(candidate).collect::<Result<_, _>>().map_err(at(key))
     }
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_seq(ListVisitor(PhantomData))
-    }
+/// The same error, with its path before it.
+fn at(path: impl fmt::Display) -> impl FnOnce(serde_json::Error) -> serde_json::Error {
+    move |error| Error::custom(format_args!("{path}: {error}"))
 }
 
 impl<'de, T: Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
-    type Value = List<T>;
+    type Value = Vec<T>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list")
+        f.write_str(self.0.expected)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<List<T>, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
         let mut list = Vec::new();
         while let Some(element) = seq.next_element()? {
-            push(&mut list, element)?;
+            self.0.push(&mut list, element)?;
         }
-        Ok(List(list))
+        Ok(list)
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Candidates<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(CandidatesVisitor)
-    }
-}
+// === impl Bound ===
 
-impl<'de> Visitor<'de> for CandidatesVisitor {
-    type Value = Candidates<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object with victims by node name")
+impl Bound {
+    const fn nodes(max: usize, expected: &'static str) -> Self {
+        Self { max, of: "elements that --max-nodes allows", expected }
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut candidates = Vec::new();
-        while let Some((JsonString(node), victims)) = map.next_entry::<_, Option<VictimList<'_>>>()? {
-            push(&mut candidates, (node, victims.unwrap_or_default()))?;
+    /// Adds an element, unless the list is as long as it may be.
+    fn push<T, E: Error>(self, list: &mut Vec<T>, element: T) -> Result<(), E> {
+        let Self { max, of, .. } = self;
+        if list.len() >= max {
+            return Err(E::custom(format_args!("{TOO_LONG} {max} {of}")));
         }
-        Ok(Candidates(candidates))
+        list.push(element);
+        Ok(())
     }
-}
-
-/// Adds an element, unless the list is as long as it may be.
-fn push<T, E: Error>(list: &mut Vec<T>, element: T) -> Result<(), E> {
-    if list.len() == MAX_ELEMENTS {
-        return Err(E::custom(TOO_LONG));
-    }
-    list.push(element);
-    Ok(())
 }

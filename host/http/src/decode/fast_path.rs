@@ -9,10 +9,7 @@ use bytes::Bytes;
 use plimsoll_core::{KnownNodes, Nodes};
 use serde_json::{Deserializer, value::RawValue};
 
-use super::{
-    args::MAX_ELEMENTS,
-    nodes::{Elements, ExtenderArgs, WireNodes},
-};
+use super::nodes::{Elements, ExtenderArgs, WireNodes};
 use crate::request_cache::{KnownNodeOrder, NameIndex, SuccessorTable};
 
 const FIELDS: [&str; 3] = ["Pod", "Nodes", "NodeNames"];
@@ -38,6 +35,7 @@ struct PartialArgs {
 struct Cursor<'b> {
     body: &'b [u8],
     at: usize,
+    max_nodes: usize,
 }
 
 /// The known elements of a list, by slot.
@@ -55,8 +53,13 @@ trait KnownElements {
 
 /// Reads a request: names are looked up among those of a cluster, whole nodes among those that are known. `known` is
 /// called only if there are whole nodes.
-pub(super) fn args(body: &Bytes, names: &NameIndex, known: &impl Fn() -> KnownNodeOrder) -> Option<ExtenderArgs> {
-    let (mut cursor, mut parts) = (Cursor { body, at: 0 }, PartialArgs::default());
+pub(super) fn args(
+    body: &Bytes,
+    names: &NameIndex,
+    known: &impl Fn() -> KnownNodeOrder,
+    max_nodes: usize,
+) -> Option<ExtenderArgs> {
+    let (mut cursor, mut parts) = (Cursor { body, at: 0, max_nodes }, PartialArgs::default());
     cursor.fields(|cursor, key| {
         let field = FIELDS.iter().position(|field| field.eq_ignore_ascii_case(key));
         // Of a field that is there twice, the last counts.
@@ -112,7 +115,7 @@ fn list(cursor: &mut Cursor<'_>, known: &impl KnownElements) -> Option<Elements>
     let (mut before, mut tries) = (None, TRIES);
     loop {
         cursor.peek()?;
-        if ranges.len() == MAX_ELEMENTS {
+        if ranges.len() >= cursor.max_nodes {
             return None;
         }
         let start = cursor.at;

@@ -6,7 +6,8 @@ use super::*;
 
 fn args(json: &'static str) -> Result<(String, String), String> {
     let body = Bytes::from_static(json.as_bytes());
-    let args = extender_args(&body, &NameIndex::default(), &KnownNodeOrder::default).map_err(|error| error.outside)?;
+    let args = extender_args(&body, &NameIndex::default(), &KnownNodeOrder::default, 100_000)
+        .map_err(|error| error.outside)?;
     let json = |at| String::from_utf8(args.nodes.json(at).to_vec()).unwrap();
     let nodes = (0..args.nodes.len()).map(json).collect::<Vec<_>>().join(", ");
     let mode = if args.nodes.are_objects() { "objects" } else { "names" };
@@ -15,7 +16,7 @@ fn args(json: &'static str) -> Result<(String, String), String> {
 
 fn candidates(json: &'static str) -> Result<String, String> {
     let body = Bytes::from_static(json.as_bytes());
-    let args = preempt_args(&body).map_err(|error| error.outside)?;
+    let args = preempt_args(&body, 100_000).map_err(|error| error.outside)?;
     let candidate = |query: &CandidateQuery<'_>| match &query.victims {
         Victims::Uids(uids) => format!("{}: {uids:?} {}", query.node, query.pdb_violations),
         Victims::Pods(pods) => format!("{}: {pods:?} {}", query.node, query.pdb_violations),
@@ -96,7 +97,7 @@ fn candidates_keep_their_order() {
 #[test]
 fn objects_are_slices_of_the_body() {
     let body = Bytes::from_static(br#"{"Pod":{},"Nodes":{"items":[ {"a" : 1} ]}}"#);
-    let nodes = extender_args(&body, &NameIndex::default(), &KnownNodeOrder::default).unwrap().nodes;
+    let nodes = extender_args(&body, &NameIndex::default(), &KnownNodeOrder::default, 100_000).unwrap().nodes;
     assert_eq!((nodes.text().as_ptr(), nodes.stretch(0..1)), (body.as_ptr(), 29..38));
     assert_eq!(nodes.json(0), br#"{"a" : 1}"#);
 }
@@ -105,5 +106,5 @@ fn objects_are_slices_of_the_body() {
 fn depth_costs_no_stack() {
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let body = Bytes::from(format!(r#"{{"x":{deep},"Pod":{deep},"Nodes":{{"items":[{deep}]}}}}"#));
-    assert_eq!(extender_args(&body, &NameIndex::default(), &KnownNodeOrder::default).unwrap().nodes.len(), 1);
+    assert_eq!(extender_args(&body, &NameIndex::default(), &KnownNodeOrder::default, 100_000).unwrap().nodes.len(), 1);
 }

@@ -159,7 +159,7 @@ fn gateway() -> Gateway {
 fn learn(gateway: &Gateway, body: &Bytes) {
     let origin = RequestOrigin { received: Instant::now(), may_bind: true };
     let mut memory = MemoryReservation::of(&Arc::new(AtomicUsize::new(usize::MAX)));
-    let backend = Backend { gateway, cache: &RequestCache::default() };
+    let backend = Backend { gateway, cache: &RequestCache::default(), max_nodes: 100_000 };
     if let Ok(Handling::Reply(reply)) = ExtenderVerb::Filter.answer(backend, "", body, origin, &mut memory) {
         reply.after.run();
     }
@@ -180,10 +180,10 @@ fn a_text_with_a_tab_or_a_line_break_in_it_is_left_to_serde() {
         for wrong in ["\t", "\n", " \r", "\u{1}"] {
             let body = Bytes::from(body.replace('@', wrong));
             assert!(
-                fast_path::args(&body, &NameIndex::new(&cluster(), None), &KnownNodeOrder::default).is_none(),
+                fast_path::args(&body, &NameIndex::new(&cluster(), None), &KnownNodeOrder::default, 100_000).is_none(),
                 "{body:?}"
             );
-            assert!(by_serde(&body, cluster().names()).is_err(), "{body:?}");
+            assert!(by_serde(&body, cluster().names(), 100_000).is_err(), "{body:?}");
         }
     }
 }
@@ -196,8 +196,8 @@ proptest! {
         // One cluster and one gateway for several: the order learned from one body is predicted for the next.
         let (index, cache, gateway) = (NameIndex::new(&cluster(), None), RequestCache::default(), gateway());
         for body in bodies {
-            let Some(fast_path) = fast_path::args(&body, &index, &|| known(&cache, &gateway)) else { continue };
-            let slow = by_serde(&body, index.names());
+            let Some(fast_path) = fast_path::args(&body, &index, &|| known(&cache, &gateway), 100_000) else { continue };
+            let slow = by_serde(&body, index.names(), 100_000);
             let slow = slow.map_err(|error| TestCaseError::fail(format!("{body:?}: {error}")))?;
             prop_assert_eq!(read(&fast_path), read(&slow));
             learn(&gateway, &body);
@@ -208,7 +208,7 @@ proptest! {
     fn what_a_scheduler_writes_is_read_quickly(names in vec(select(&NAMES[..6]), 0..9), pod_first in any::<bool>()) {
         let names = format!(r#""Nodes":null,"NodeNames":[{}]"#, names.join(","));
         let body = if pod_first { format!(r#"{{"Pod":{{}},{names}}}"#) } else { format!(r#"{{{names},"Pod":{{}}}}"#) };
-        prop_assert!(fast_path::args(&body.into(), &NameIndex::new(&cluster(), None), &KnownNodeOrder::default).is_some());
+        prop_assert!(fast_path::args(&body.into(), &NameIndex::new(&cluster(), None), &KnownNodeOrder::default, 100_000).is_some());
     }
 
     #[test]
@@ -217,7 +217,7 @@ proptest! {
     ) {
         let (cache, gateway) = (RequestCache::default(), gateway());
         for (nodes, as_go) in requests {
-            let args = fast_path::args(&whole(&nodes, as_go), &NameIndex::new(&cluster(), None), &|| known(&cache, &gateway)).unwrap();
+            let args = fast_path::args(&whole(&nodes, as_go), &NameIndex::new(&cluster(), None), &|| known(&cache, &gateway), 100_000).unwrap();
             let Nodes::Objects(objects) = args.nodes.as_query(None) else { panic!("whole nodes") };
             for (object, json) in objects.iter().zip(nodes) {
                 prop_assert_eq!(matches!(object, NodeObject::Known(_)), json != NODES[3]);
