@@ -7,7 +7,7 @@ use std::{
 };
 
 use plimsoll_core::{
-    Ask, CallClass, FactAccess, Limits, Loader, Member, Mode, Module, PROGRAM_VERBS, Policy, PolicyConfig,
+    Ask, CallClass, FactAccess, FaultKind, Limits, Loader, Member, Mode, Module, PROGRAM_VERBS, Policy, PolicyConfig,
     TRIAL_TIMEOUT, TrialCall, TrialFault, Verb, View,
 };
 
@@ -94,17 +94,18 @@ impl LoadContext {
         let stored = self.last_good.as_ref().filter(|_| job.may_restore && content.is_some());
         let stored = stored.and_then(|last_good| last_good.read(&job.id, &self.config));
         let (good, rejected) = stored.unzip();
+        // First, since the version of the files is compared with it.
+        let of_files = content.as_ref().and_then(|read| Some(&read.as_ref().ok()?.digests));
+        let to_restore = good.as_ref().filter(|good| of_files != Some(&good.digests));
+        let restored = to_restore.and_then(|good| self.restore(job, good));
         let result = match content {
             None => LoadResult::Changing,
             Some(Err(refusal)) => LoadResult::Refused(refusal, None),
             Some(Ok(content)) => {
                 let refused = job.refused.iter().chain(rejected.iter().flatten());
-                self.load(job, content, good.as_ref(), refused)
+                self.load(job, content, good.as_ref(), restored.as_ref(), refused)
             }
         };
-        let is_of_files = |version: &Version, good: &Content| version.digests == good.digests;
-        let good = good.filter(|good| !matches!(&result, LoadResult::Loaded(version) if is_of_files(version, good)));
-        let restored = good.and_then(|good| self.restore(job, &good));
         let (id, number, took) = (job.id.clone(), job.number, started.elapsed());
         LoadOutcome { id, number, stamps, took, result, restored }
     }
@@ -114,6 +115,7 @@ impl LoadContext {
         job: &LoadJob,
         content: Content,
         good: Option<&Content>,
+        restored: Option<&Version>,
         mut refused: impl Iterator<Item = &'r (ContentDigests, FileRefusal)>,
     ) -> LoadResult {
         let digests = content.digests.clone();
@@ -126,7 +128,7 @@ impl LoadContext {
         // The version from before a restart has the first number.
         let is_stored = good.is_some_and(|good| good.digests == digests);
         let number = job.version + u64::from(good.is_some() && !is_stored);
-        let current = job.current.as_ref().map(|version| version.member.as_ref());
+        let current = job.current.as_ref().or(restored).map(|version| version.member.as_ref());
         match build(&job.id, number, &content, current, self.loader.as_ref()) {
             Ok(member) => {
                 let is_to_save = self.last_good.is_some() && !is_stored;
@@ -198,7 +200,7 @@ fn build(
     let (policy, config) = configured(content, policy)?;
     validate(&name, content, policy.as_ref())?;
     let fact_access = Arc::new(access_of(content));
-    put_on_trial(id, content, &config, policy.as_ref(), &fact_access)?;
+    put_on_trial(id, content, &config, policy.as_ref(), &fact_access, current)?;
     let (verbs, sidecar) = (policy.verbs(), &content.sidecar.sidecar);
     if sidecar.weighted && !verbs.has(Verb::Score) && !verbs.has(Verb::Rank) {
         tracing::warn!(policy = %id, "{}: the weight has no effect: the policy does not score", content.sidecar_label());
@@ -273,38 +275,57 @@ fn validate(name: &Arc<str>, content: &Content, policy: &dyn Policy) -> Result<(
     }
 }
 
-/// Refuses a policy that fails on every sample. In shadow mode faults are harmless, and worth observing.
+/// Refuses a policy that fails on every sample, or crashes on one that the version in force can answer. In shadow mode
+/// faults are harmless, and worth observing.
 fn put_on_trial(
     id: &PolicyId,
     content: &Content,
     config: &PolicyConfig,
     policy: &dyn Policy,
     fact_access: &Arc<FactAccess>,
+    current: Option<&Member>,
 ) -> Result<(), FileRefusal> {
     if config.mode != Mode::Enforce {
         return Ok(());
     }
-    let PolicyConfig { timeout, memory, counts, .. } = *config;
-    let call = TrialCall {
-        policy: Member::id_of(&id.group, &id.name),
-        settings: Arc::clone(&content.sidecar.sidecar.settings),
-        fact_access: Arc::clone(fact_access),
-        timeout,
-        longest: TRIAL_TIMEOUT,
-        memory,
-        counts,
+    let name = Member::id_of(&id.group, &id.name);
+    let call = trial_of(&name, config, &content.sidecar.sidecar.settings, fact_access);
+    let crashes_too = |member: &Member, verb: Verb| {
+        let call = trial_of(&name, &member.config, &member.settings, &member.fact_access);
+        call.put_to(member.policy.as_ref()).any(|known| known.verb == verb && is_crash(known.fault.kind))
     };
     let started = Instant::now();
-    for TrialFault { verb, fault, is_certain, .. } in call.put_to(policy) {
+    for TrialFault { verb, fault, is_certain } in call.put_to(policy) {
         let label = &content.module_label;
-        if is_certain {
-            let text = format!("{label}: every call of {verb} would fail, as a trial did: {fault}");
-            return Err(FileRefusal::new(text).transient_if(fault.kind.is_transient()));
-        }
-        tracing::warn!(policy = %id, %verb, %fault, "{label}: it failed on a sample pod and node; others may be no trouble");
-        if started.elapsed() >= MAX_TRIALS {
-            break;
-        }
+        let text = if is_certain {
+            format!("{label}: every call of {verb} would fail, as a trial did: {fault}")
+        } else if is_crash(fault.kind) && current.is_some_and(|member| !crashes_too(member, verb)) {
+            format!("{label}: {verb} failed on a sample pod and node, and the version in force did not: {fault}")
+        } else {
+            tracing::warn!(policy = %id, %verb, %fault, "{label}: it failed on a sample pod and node; others may be no trouble");
+            if started.elapsed() >= MAX_TRIALS {
+                break;
+            }
+            continue;
+        };
+        return Err(FileRefusal::new(text).transient_if(fault.kind.is_transient()));
     }
     Ok(())
+}
+
+fn trial_of(name: &Arc<str>, config: &PolicyConfig, settings: &Arc<str>, facts: &Arc<FactAccess>) -> TrialCall {
+    TrialCall {
+        policy: Arc::clone(name),
+        settings: Arc::clone(settings),
+        fact_access: Arc::clone(facts),
+        timeout: config.timeout,
+        longest: TRIAL_TIMEOUT,
+        memory: config.memory,
+        counts: config.counts,
+    }
+}
+
+/// Whether the guest could not go on, whatever the contract says about its answer.
+const fn is_crash(kind: FaultKind) -> bool {
+    matches!(kind, FaultKind::Timeout | FaultKind::Panic | FaultKind::Trap | FaultKind::Memory | FaultKind::Stack)
 }

@@ -126,7 +126,8 @@ impl Policy for FakePolicy {
 
     /// One whose tag begins with `reads` reads the source of facts `load`. One whose tag begins with `fails` fails for
     /// every pod but that of the trial, from which nobody can tell. `loops` exceeds its time, whatever that is, as
-    /// does one whose tag begins with `slow`, which has a score, too.
+    /// does one whose tag begins with `slow`, which has a score, too. One whose tag begins with the name of a fault and `-`
+    /// has that fault after it has read the pod's name.
     fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {
         if self.tag.starts_with("fails") && ask.view.read(Read::Pod(PodRead::Name)).unwrap() != Value::text("trial") {
             return Err(Fault::new(FaultKind::Trap, "unreachable"));
@@ -142,6 +143,10 @@ impl Policy for FakePolicy {
         }
         if self.tag.starts_with("never") {
             return Err(Fault::new(FaultKind::Trap, "unreachable"));
+        }
+        if let Some(kind) = self.tag.split_once('-').and_then(|(kind, _)| FaultKind::from_name(kind)) {
+            ask.view.read(Read::Pod(PodRead::Name)).unwrap();
+            return Err(Fault::new(kind, "as its tag says"));
         }
         while nodes.next().is_some() {
             nodes.answer(Verdict::Unschedulable(self.tag.as_str().into()));

@@ -226,6 +226,47 @@ fn a_policy_that_would_fail_every_call_is_refused_before_it_is_in_force() {
 }
 
 #[test]
+fn a_version_that_crashes_on_the_sample_is_refused_while_another_is_in_force() {
+    for (tag, sidecar) in [
+        ("timeout-late", "timeout: 100ms\n"),
+        // A trial has one second, whatever a call has.
+        ("loops", "timeout: 60s\n"),
+        ("panic-late", "{}\n"),
+        ("trap-late", "{}\n"),
+        ("memory-late", "{}\n"),
+        ("stack-late", "{}\n"),
+    ] {
+        let (world, beside) = world_with_v1();
+        let last_good = beside.path().join("last-good");
+        world.write("x.yaml", sidecar);
+        let mut watched = start(&world, &last_good);
+        watched.wait_for_tag("x", "v1");
+        world.put("x.wasm", &good(tag));
+        for run in ["before a restart", "after it"] {
+            watched.wait_for(tag, |roster| roster.state("x") == PolicyState::Kept);
+            assert_eq!(filter(&watched.roster, "a"), Ok(Some("x: v1".to_owned())), "{tag}, {run}");
+            let failure = world.failure(&watched.roster);
+            let expected = "x.wasm: filter failed on a sample pod and node, and the version in force did not: ";
+            assert!(failure.starts_with(expected), "{failure}");
+            drop(watched);
+            watched = start(&world, &last_good);
+        }
+    }
+}
+
+/// It may need a label that the sample does not have.
+#[test]
+fn a_version_that_crashes_on_the_sample_as_the_one_in_force_does_comes_into_force() {
+    let world = World::new();
+    world.write("x.wasm", &good("panic-a"));
+    let mut watched = world.start(world.config());
+    for (version, tag) in [(1, "panic-a"), (2, "panic-b")] {
+        world.put("x.wasm", &good(tag));
+        watched.wait_for(tag, |roster| member(roster, "x").unwrap().version == version);
+    }
+}
+
+#[test]
 fn a_trial_takes_a_second_at_most_and_one_that_had_less_time_than_calls_have_refuses_nothing() {
     let world = World::new();
     world.write("x.wasm", &good("loops"));

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 /// A request about one whole node.
 fn request() -> Value {
-    let pod = json!({"metadata": {"name": "solver-1", "namespace": "team-a", "uid": "u-1"}});
+    let pod = json!({"metadata": {"name": "solver-1", "namespace": "team-a", "uid": "u-1"}, "spec": {"priority": 1}});
     json!({"Pod": pod, "Nodes": {"items": [{"metadata": {"name": "n3"}}]}})
 }
 

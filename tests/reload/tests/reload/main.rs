@@ -173,6 +173,7 @@ fn a_version_that_fails_its_first_calls_is_rolled_back_and_stays_so_after_a_rest
     let asked = Cell::new(0);
     let reason = |gateway: &Plimsoll| {
         let mut request = request();
+        request["Pod"]["spec"]["priority"] = 1.into();
         request["Pod"]["metadata"]["uid"] = format!("u-{}", asked.replace(asked.get() + 1)).into();
         let reply = gateway.ask("/filter", &request).unwrap();
         reply["FailedNodes"]["n0"].as_str().map(str::to_owned)
