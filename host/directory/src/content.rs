@@ -238,6 +238,16 @@ pub(crate) fn no_module(sidecar: &Path) -> FileRefusal {
     ))
 }
 
+/// The refusal of a policy whose sidecar is gone while its module is there: nobody has said that its mode, match and
+/// settings no longer hold.
+pub(crate) fn lost_sidecar(config: &DirectoryConfig, sources: &Sources) -> FileRefusal {
+    let sidecar = sources.module.as_ref().map(|module| module.path(&config.path).with_extension("yaml"));
+    FileRefusal::new(format!(
+        "{}: the sidecar is gone: expected one, '{{}}' for the defaults, or no module either",
+        sidecar.unwrap_or_default().display(),
+    ))
+}
+
 /// The ID of a policy by itself, whose name is the stem of its file.
 pub(crate) fn id_of_file(file: &Path) -> PolicyId {
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();

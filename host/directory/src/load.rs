@@ -13,7 +13,7 @@ use plimsoll_core::{
 
 use crate::{
     DirectoryConfig, DirectoryError,
-    content::{Content, ContentDigests, FileRefusal, SidecarFile, Stamps, id_of_file, read_module},
+    content::{Content, ContentDigests, FileRefusal, SidecarFile, Stamps, id_of_file, lost_sidecar, read_module},
     last_good::LastGood,
     scan::{PolicyId, Scan, Sources},
 };
@@ -98,9 +98,15 @@ impl LoadContext {
         let of_files = content.as_ref().and_then(|read| Some(&read.as_ref().ok()?.digests));
         let to_restore = good.as_ref().filter(|good| of_files != Some(&good.digests));
         let restored = to_restore.and_then(|good| self.restore(job, good));
+        let current = job.current.as_ref().map(|version| &version.digests);
+        let had_sidecar =
+            current.or(good.as_ref().map(|good| &good.digests)).is_some_and(|known| known.sidecar.is_some());
         let result = match content {
             None => LoadResult::Changing,
             Some(Err(refusal)) => LoadResult::Refused(refusal, None),
+            Some(Ok(content)) if content.digests.sidecar.is_none() && had_sidecar => {
+                LoadResult::Refused(lost_sidecar(&self.config, &job.sources), None)
+            }
             Some(Ok(content)) => {
                 let refused = job.refused.iter().chain(rejected.iter().flatten());
                 self.load(job, content, good.as_ref(), restored.as_ref(), refused)

@@ -12,7 +12,7 @@ use plimsoll_system::FileStamp;
 
 use crate::{
     ChangeKind, DirectoryConfig, PolicyChange,
-    content::{ContentDigests, FileRefusal, SidecarFile, Stamps},
+    content::{ContentDigests, FileRefusal, SidecarFile, Stamps, lost_sidecar},
     last_good::LastGood,
     load::{LoadJob, LoadOutcome, LoadResult, Version},
     scan::{File, PolicyId, Scan, Settling, Sources},
@@ -152,7 +152,10 @@ impl PolicyEntry {
         if is_known || !pass.settling.may_read(files, pass.now) {
             return None;
         }
-        let read = SidecarFile::read(pass.config, sources).map(Arc::new);
+        let read = match SidecarFile::read(pass.config, sources) {
+            Ok(_) if self.has_lost_sidecar(sources) => Err(lost_sidecar(pass.config, sources)),
+            read => read.map(Arc::new),
+        };
         let read = read.inspect(|sidecar| self.last_sidecar = Some(Arc::clone(sidecar)));
         let was_off = matches!(self.in_force, InForce::Off { .. });
         let is_off = read.as_ref().map_or(was_off, |sidecar| sidecar.is_off());
@@ -321,6 +324,7 @@ impl PolicyEntry {
         self.is_library = is_library;
         if is_library {
             (self.in_force, self.problem) = (InForce::Absent, None);
+            (self.sidecar, self.last_sidecar) = (None, None);
         }
         self.files = Files::Unread;
         Some(was_in_force)
@@ -340,6 +344,15 @@ impl PolicyEntry {
 
     fn apply_to_files(&mut self, event: FilesEvent) {
         self.files = std::mem::replace(&mut self.files, Files::Unread).next(event);
+    }
+
+    /// Whether the version in force, or what stands in its place, has a sidecar that is not there any more.
+    fn has_lost_sidecar(&self, sources: &Sources) -> bool {
+        let had_one = match self.in_force.version() {
+            Some(version) => version.digests.sidecar.is_some(),
+            None => self.last_sidecar.as_ref().is_some_and(|sidecar| sidecar.text.is_some()),
+        };
+        had_one && sources.sidecar.is_none()
     }
 
     fn has_moved(&self, sources: &Sources, scan: &Scan) -> bool {

@@ -36,7 +36,7 @@ fn a_changed_sidecar_is_loaded_without_compiling() {
     world.write("x.yaml", "settings: v1\n");
     watched.wait_for("settings", |roster| &*member(roster, "x").unwrap().settings == "\"v1\"");
     assert_eq!((world.loader.loads_of("a"), world.loader.loads_of("v1")), (1, 1));
-    world.remove("x.yaml");
+    world.put("x.yaml", "{}\n");
     watched.wait_for("no settings", |roster| &*member(roster, "x").unwrap().settings == "null");
 }
 

@@ -361,3 +361,40 @@ fn a_policy_that_is_removed_while_it_is_loaded_is_not_kept() {
     world.put("x.wasm", "bad");
     start(&world, &last_good).wait_for("a failure", |roster| roster.state("x") == PolicyState::Failed);
 }
+
+/// A key that is lost from a ConfigMap must not enforce a policy in shadow mode for every pod.
+#[test]
+fn a_policy_that_loses_its_sidecar_keeps_it_until_the_files_say_what_is_meant() {
+    let sidecars = ["mode: shadow\n", "match:\n  namespaces: [a]\n", "onError: ignore\norder: 7\n", "{}\n"];
+    let told = "x.yaml: the sidecar is gone: expected one, '{}' for the defaults, or no module either";
+    for sidecar in sidecars {
+        let (world, beside) = world_with_v1();
+        let last_good = beside.path().join("last-good");
+        world.write("x.yaml", sidecar);
+        let mut watched = start(&world, &last_good);
+        watched.wait_for_tag("x", "v1");
+        let config = member(&watched.roster, "x").unwrap().config.clone();
+        world.remove("x.yaml");
+        for (run, module, other) in [("before a restart", "v2", "a"), ("after it", "v3", "b")] {
+            watched.wait_for(run, |roster| roster.state("x") == PolicyState::Kept);
+            assert_eq!(member(&watched.roster, "x").unwrap().config, config, "{sidecar}, {run}");
+            assert_eq!((world.failure(&watched.roster).as_str(), watched.roster.failures()[0].kept), (told, true));
+            // Another module says nothing about the sidecar; the other policy shows that it has been looked at.
+            world.put("x.wasm", &good(module));
+            world.put("y.wasm", &good(other));
+            watched.wait_for_tag("y", other);
+            assert_eq!(tag(&watched.roster, "x").as_deref(), Some("v1"), "{sidecar}, {run}");
+            drop(watched);
+            watched = start(&world, &last_good);
+        }
+        world.write("x.yaml", "order: 9\n");
+        watched.wait_for("the new sidecar", |roster| member(roster, "x").unwrap().config.order == 9);
+        assert_eq!(watched.roster.failures(), []);
+        world.remove("x.yaml");
+        world.remove("x.wasm");
+        watched.wait_for("x is gone", |roster| member(roster, "x").is_none());
+        world.write("x.wasm", &good("v1"));
+        watched.wait_for_tag("x", "v1");
+        assert_eq!(watched.roster.failures(), [], "a policy of this name that comes later is another one");
+    }
+}

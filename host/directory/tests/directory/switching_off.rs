@@ -210,3 +210,16 @@ fn a_version_that_fails_is_not_replaced_by_one_that_is_off() {
     watched.wait_for_tag("y", "a");
     assert_eq!((watched.roster.state("x"), is_off(&watched.roster, "x")), (PolicyState::Active, false));
 }
+
+#[test]
+fn a_policy_that_is_off_and_loses_its_sidecar_stays_off() {
+    let directory = tempfile::tempdir().unwrap();
+    let (world, mut watched) = watched(directory.path());
+    world.remove("y.yaml");
+    watched.wait_for("the sidecar is missed", |roster| {
+        roster.failures().iter().any(|failure| failure.error.contains("the sidecar is gone"))
+    });
+    assert!(is_off(&watched.roster, "y") && watched.roster.state("y") == PolicyState::Off);
+    world.put("y.yaml", "{}\n");
+    watched.wait_for_tag("y", "a");
+}
