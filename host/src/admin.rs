@@ -13,8 +13,8 @@ use std::{
 use bytes::Bytes;
 use plimsoll_cluster::{ClusterWatch, Leadership};
 use plimsoll_core::{
-    Condition, DecideError, DecisionRow, DecisionTable, FAULTS_TO_OPEN, Failure, Gateway, Member, Mode, OPEN_TIME, Pod,
-    Roster, Verb, quotable,
+    Condition, DecideError, DecisionRow, DecisionTable, FAULTS_TO_OPEN, Failure, Gateway, LastFault, Member, Mode,
+    OPEN_TIME, Pod, Roster, Verb, quotable,
 };
 use plimsoll_http::Admin;
 use plimsoll_wasm::WasmLoader;
@@ -37,6 +37,9 @@ const POD_EXPECTED: &str = "expected the pod's JSON, as `kubectl get pod NAME -o
 
 /// A reminder that the rows of a decision table are not a rule.
 const SEEN: &str = "combinations that were seen, not a rule: other values may lead to other answers";
+
+/// The time for which `/readyz` has the last fault of a policy.
+const TOLD_FOR: Duration = Duration::from_mins(15);
 
 /// The state behind the admin listener.
 pub(crate) struct AdminState {
@@ -89,6 +92,12 @@ impl AdminState {
             let verbs = member.circuit.open_verbs(now).iter().collect::<Vec<_>>();
             verbs.into_iter().map(|verb| format!("policy {}: its circuit is open for {verb} after {FAULTS_TO_OPEN} consecutive faults: for up to {OPEN_TIME:?} it is not called, and only its cached answers are used", member.id()))
         });
+        let failed = roster.members().filter_map(|member| {
+            let LastFault { at, verb, pod, fault } = member.calls.last_fault()?;
+            let is_recent = at.elapsed().unwrap_or_default() < TOLD_FOR;
+            let at = humantime::format_rfc3339_seconds(at);
+            is_recent.then(|| format!("policy {}: its last fault, at {at}: {verb} of pod {pod}: {fault}", member.id()))
+        });
         let gaps = self.watch.iter().flat_map(|watch| watch.status().gaps());
         let snapshot = self.metrics.snapshot_problem.load().as_deref().cloned();
         let empty_root = empty_root(&roster);
@@ -98,6 +107,7 @@ impl AdminState {
             .chain(Self::refusals(&roster))
             .chain(blind)
             .chain(open)
+            .chain(failed)
             .chain(gaps)
             .chain(snapshot)
             .collect()

@@ -4,6 +4,7 @@ mod additions;
 mod bind;
 mod bind_calls;
 mod call;
+mod calls;
 mod circuit;
 mod context;
 mod explain;
@@ -19,6 +20,7 @@ mod scale;
 mod trial;
 
 pub use bind_calls::{BIND_CALL_WAIT, BindCallWait};
+pub use calls::{Calls, LastFault};
 pub use circuit::{Circuit, FAULTS_TO_OPEN, OPEN_TIME};
 pub use explain::{DryBind, Explained, Explanation, Survey, SurveyColumn, read_for};
 pub use filter::{FilterOutcome, Rejection};

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use plimsoll_core::{Failure, Member, PolicyState, Roster, Verb};
+use plimsoll_core::{Failure, LastFault, Member, PolicyState, Roster, Verb};
 use serde_json::{Value, json};
 
 /// The state and configuration of a policy; of one that could not be loaded, what is known.
@@ -28,6 +28,7 @@ pub(super) fn describe(member: &Member, roster: &Roster) -> Value {
         let is_closed = member.circuit.open_verbs(Instant::now()).is_empty();
         policy["circuit"] = if is_closed { "closed" } else { "open" }.into();
         policy["cached"] = cached(member);
+        policy["lastFault"] = member.calls.last_fault().map(|last| last_fault(&last)).into();
     }
     policy
 }
@@ -46,6 +47,11 @@ pub(super) fn not_asked(roster: &Roster) -> impl Iterator<Item = Value> {
         json!({"group": failure.group, "name": failure.name, "state": state.as_str(), "error": failure.error})
     });
     of_states.chain(of_directories)
+}
+
+fn last_fault(LastFault { at, verb, pod, fault }: &LastFault) -> Value {
+    let (fault, detail) = (fault.kind.as_str(), &fault.detail);
+    json!({"at": humantime::format_rfc3339_seconds(*at).to_string(), "verb": verb.as_str(), "pod": pod, "fault": fault, "detail": detail})
 }
 
 /// By verb: `true` if answers are cached, or the reason why not.

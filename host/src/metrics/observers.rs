@@ -178,7 +178,7 @@ impl Observer for PolicyMetrics {
 
 fn log_failure(call: CallOf<'_>, fault: &Fault) {
     // An open circuit was logged when it opened, and a policy that is not loaded when its files were refused.
-    if matches!(fault.kind, FaultKind::CircuitOpen | FaultKind::NotLoaded) {
+    if fault.kind.is_of_earlier_cause() {
         return;
     }
     let CallOf { request, pod, member, verb } = call;

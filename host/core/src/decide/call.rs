@@ -127,6 +127,7 @@ impl Caller {
                 self.observer.called(call, Outcome::Answered { asked, rejected, evaluated }, elapsed);
             }
             Err(fault) => {
+                member.calls.failed(verb, pod, fault);
                 self.observer.called(call, Outcome::Fault(fault), elapsed);
                 if self.counts_for_circuit(member, fault, guest_began) && member.circuit.failed(verb, pod, fault, now) {
                     self.observer.circuit_opened(member, verb);

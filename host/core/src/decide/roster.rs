@@ -6,7 +6,7 @@ use plimsoll_decision_cache::{Evict, evict_to};
 
 use crate::{
     cache::{DecisionCache, RecentCombined},
-    decide::Circuit,
+    decide::{Calls, Circuit},
     model::{FactAccess, Mode, Pod, Policy, PolicyConfig, ShapeLimit, SidecarFacts, Verb, View},
 };
 
@@ -90,6 +90,8 @@ pub struct Member {
     pub policy: Arc<dyn Policy>,
     /// Its faults in a row, for each verb.
     pub circuit: Circuit,
+    /// Its calls so far.
+    pub calls: Calls,
     /// The answers that it has given so far.
     pub cache: DecisionCache,
     /// The keys by which it has read the whole cluster.
@@ -262,6 +264,7 @@ impl Member {
             version: 1,
             policy,
             circuit: Circuit::default(),
+            calls: Calls::default(),
             cache,
             shapes: Arc::default(),
             fact_access: Arc::default(),

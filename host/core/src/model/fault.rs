@@ -51,6 +51,11 @@ impl FaultKind {
     pub const fn is_transient(self) -> bool {
         matches!(self, Self::Timeout | Self::Start | Self::Busy | Self::Host)
     }
+
+    /// Whether the policy was not called because of something that was told before.
+    pub const fn is_of_earlier_cause(self) -> bool {
+        matches!(self, Self::CircuitOpen | Self::NotLoaded)
+    }
 }
 
 // === impl Fault ===

@@ -233,6 +233,13 @@ fn while_a_circuit_is_open_cached_answers_are_used_and_readyz_names_the_policy()
     let ready = gateway.get("/readyz").unwrap();
     let note = "note: policy fragile: its circuit is open for score after 5 consecutive faults";
     assert!(ready.status == 200 && ready.body.contains(note), "{ready:?}");
+    let last = ready.body.lines().find(|line| line.starts_with("note: policy fragile: its last fault, at 2")).unwrap();
+    for part in ["Z: score of pod team-a/api-0: panic: ", "I did not expect this app", "; it was asked about n"] {
+        assert!(last.contains(part), "{last}");
+    }
+    let listed: Value = serde_json::from_str(&gateway.get("/api/policies").unwrap().body).unwrap();
+    let last = &listed["policies"][0]["lastFault"];
+    assert_eq!([&last["verb"], &last["fault"], &last["pod"]], ["score", "panic", "team-a/api-0"], "{last}");
     assert_eq!(prioritize("api"), good);
     let refused = prioritize("batch");
     assert!(refused.contains("circuit-open"), "{refused}");

@@ -362,3 +362,25 @@ fn a_circuit_is_that_of_one_verb() {
         assert_eq!(stopped, [failing; FAULTS_TO_OPEN as usize], "the other verb is asked");
     }
 }
+
+#[test]
+fn a_policy_has_its_last_fault_until_another_one_and_not_that_of_its_open_circuit() {
+    let policy = FakePolicy::default().filter(|ask, nodes| match ask.view.pod().uid() {
+        "good" => Ok(vec![Verdict::Fits; nodes.len()]),
+        uid => Err(Fault::new(FaultKind::Panic, format!("about {uid}"))),
+    });
+    let member = mk_member("p", policy, |_| {});
+    let fixture = Fixture::of([Arc::clone(&member)]);
+    let last = || member.calls.last_fault().map(|last| (last.verb, last.pod, last.fault.to_string()));
+    fixture.filter_about("good", &["n1"]).unwrap();
+    assert_eq!(last(), None);
+    for number in 0..FAULTS_TO_OPEN {
+        fixture.filter_about(&number.to_string(), &["n1"]).unwrap_err();
+        assert_eq!(last(), Some((Verb::Filter, "ml/new".to_owned(), format!("panic: about {number}"))));
+    }
+    let before = last();
+    fixture.filter_about("good", &["n1"]).unwrap_err();
+    fixture.clock.advance(OPEN_TIME);
+    fixture.filter_about("good", &["n1"]).unwrap();
+    assert_eq!(last(), before);
+}
