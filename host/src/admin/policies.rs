@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use humantime::{format_duration, format_rfc3339_seconds};
 use plimsoll_core::{Failure, LastFault, Member, PolicyState, Roster, Verb};
 use serde_json::{Value, json};
 
@@ -19,7 +20,7 @@ pub(super) fn describe(member: &Member, roster: &Roster) -> Value {
     if !member.is_stand_in() {
         policy["order"] = config.order.into();
         policy["weight"] = config.weight.into();
-        policy["timeout"] = humantime::format_duration(config.timeout).to_string().into();
+        policy["timeout"] = format_duration(config.timeout).to_string().into();
         policy["memory"] = config.memory.into();
         policy["verbs"] = member.policy.verbs().iter().map(Verb::as_str).collect();
         policy["digest"] = json!(member.digest);
@@ -28,6 +29,8 @@ pub(super) fn describe(member: &Member, roster: &Roster) -> Value {
         let is_closed = member.circuit.open_verbs(Instant::now()).is_empty();
         policy["circuit"] = if is_closed { "closed" } else { "open" }.into();
         policy["cached"] = cached(member);
+        policy["asked"] = member.calls.count().into();
+        policy["askedSince"] = format_rfc3339_seconds(member.calls.since()).to_string().into();
         policy["lastFault"] = member.calls.last_fault().map(|last| last_fault(&last)).into();
     }
     policy
@@ -51,7 +54,7 @@ pub(super) fn not_asked(roster: &Roster) -> impl Iterator<Item = Value> {
 
 fn last_fault(LastFault { at, verb, pod, fault }: &LastFault) -> Value {
     let (fault, detail) = (fault.kind.as_str(), &fault.detail);
-    json!({"at": humantime::format_rfc3339_seconds(*at).to_string(), "verb": verb.as_str(), "pod": pod, "fault": fault, "detail": detail})
+    json!({"at": format_rfc3339_seconds(*at).to_string(), "verb": verb.as_str(), "pod": pod, "fault": fault, "detail": detail})
 }
 
 /// By verb: `true` if answers are cached, or the reason why not.

@@ -23,6 +23,9 @@ pub(crate) struct CheckArgs {
     pub(crate) output: OutputFormat,
 
     #[command(flatten)]
+    pub(crate) cluster: ClusterArgs,
+
+    #[command(flatten)]
     pub(crate) engine: EngineArgs,
 }
 
@@ -47,6 +50,10 @@ pub(crate) struct AskArgs {
 
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
+
+    /// Facts from outside, from a file: a map from each source to its facts by key [default: none]
+    #[arg(long, env = "PLIMSOLL_FACTS_SNAPSHOT", value_name = "FILE", help_heading = "The cluster")]
+    pub(crate) facts_snapshot: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) engine: EngineArgs,

@@ -12,10 +12,6 @@ pub(crate) struct ClusterArgs {
     #[arg(long, env = "PLIMSOLL_SNAPSHOT", value_name = "FILE")]
     pub(crate) snapshot: Option<PathBuf>,
 
-    /// Facts from outside, from a file: a map from each source to its facts by key [default: none]
-    #[arg(long, env = "PLIMSOLL_FACTS_SNAPSHOT", value_name = "FILE")]
-    pub(crate) facts_snapshot: Option<PathBuf>,
-
     /// Read the current nodes and pods through this kubeconfig [default: `$KUBECONFIG`; in a pod: its service account]
     #[arg(long, env = "PLIMSOLL_KUBECONFIG", value_name = "FILE", conflicts_with = "snapshot")]
     pub(crate) kubeconfig: Option<PathBuf>,
@@ -31,4 +27,13 @@ pub(crate) struct ClusterArgs {
     /// Give up when the API server has been silent for this long
     #[arg(long, env = "PLIMSOLL_TIMEOUT", value_name = "TIME", default_value = "15s", value_parser = duration)]
     pub(crate) timeout: Duration,
+}
+
+// === impl ClusterArgs ===
+
+impl ClusterArgs {
+    /// Whether a flag names the cluster.
+    pub(crate) fn is_named(&self) -> bool {
+        self.sample || self.snapshot.is_some() || self.kubeconfig.is_some() || self.context.is_some()
+    }
 }

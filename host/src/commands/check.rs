@@ -8,7 +8,7 @@ mod trial;
 use std::{process::ExitCode, sync::Arc};
 
 use anyhow::Result;
-use plimsoll_core::{Mode, Verb};
+use plimsoll_core::{Cluster, Mode, PolicyConfig, Verb};
 use plimsoll_directory::PolicyFiles;
 use plimsoll_wasm::WasmLoader;
 use serde_json::{Value, json};
@@ -18,6 +18,7 @@ use crate::{
     engine, output, text,
 };
 
+use super::offline::read_cluster;
 use purity::Purity;
 use report::CheckReport;
 use target::{Target, targets};
@@ -37,17 +38,46 @@ struct CheckedPolicy {
 
 pub(super) fn check(args: &CheckArgs) -> Result<ExitCode> {
     let loader = engine::loader_of_command(&args.engine, args.output == OutputFormat::Text)?;
+    let cluster = args.cluster.is_named().then(|| read_cluster(&args.cluster)).transpose()?;
+    let (cluster, origin) = cluster.map(|(cluster, (origin, _))| (cluster, origin)).unzip();
     let targets = targets(&args.files).into_iter();
-    let all: Vec<CheckedPolicy> = targets.map(|target| CheckedPolicy::new(target, &loader, args)).collect();
+    let check = |target| CheckedPolicy::new(target, &loader, args, cluster.as_deref());
+    let all: Vec<CheckedPolicy> = targets.map(check).collect();
+    remark_on_weights(&all);
     match args.output {
-        OutputFormat::Text => all.iter().try_for_each(|checked| output::print(&checked.as_text()))?,
+        OutputFormat::Text => origin
+            .into_iter()
+            .chain(all.iter().map(CheckedPolicy::as_text))
+            .try_for_each(|text| output::print(&text))?,
         OutputFormat::Json => output::print_json(&all.iter().map(CheckedPolicy::as_json).collect::<Vec<_>>())?,
     }
     let refused = all.iter().any(|checked| checked.refusal().is_some());
     Ok(if refused { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
-fn inspect(PolicyFiles { module, sidecar }: PolicyFiles, loader: &WasmLoader, purity: bool) -> Result<CheckReport> {
+/// Names the policies of directories whose weight is compared with no other.
+fn remark_on_weights(all: &[CheckedPolicy]) {
+    let scorer = |checked: &CheckedPolicy| {
+        let group = checked.name.rfind([' ', '/']).filter(|_| checked.is_listed)?;
+        Some((checked.name[..group].to_owned(), checked.report.as_ref().ok()?.weight?))
+    };
+    let groups: Vec<_> = all.iter().filter_map(scorer).collect();
+    for (checked, (group, weight)) in all.iter().filter_map(|checked| Some((checked, scorer(checked)?))) {
+        if weight != 1 && groups.iter().filter(|(other, _)| *other == group).count() == 1 {
+            output::remark(&format!(
+                "{}: the weight {weight} has no effect, since no other policy of its group scores; `plimsoll scheduler-config --weight {weight}` weights plimsoll's scores beside kube-scheduler's own",
+                checked.name
+            ));
+        }
+    }
+}
+
+fn inspect(
+    PolicyFiles { module, sidecar }: PolicyFiles,
+    loader: &WasmLoader,
+    purity: bool,
+    cluster: Option<&Cluster>,
+) -> Result<CheckReport> {
     let content = plimsoll_directory::module_at(&module)?;
     let mut inspection = loader.inspect(&module.display().to_string(), &content)?;
     let member = sidecar.as_ref().map(|path| plimsoll_directory::load_one(&module, Some(path), loader));
@@ -57,8 +87,17 @@ fn inspect(PolicyFiles { module, sidecar }: PolicyFiles, loader: &WasmLoader, pu
     inspection.verbs = callee.policy.verbs();
     inspection.policy = Arc::clone(&callee.policy);
     let is_off = member.as_ref().is_some_and(|member| member.config.mode == Mode::Off);
-    let (counts, calls) = (callee.may_count(), vec![]);
-    let mut report = CheckReport { sidecar, inspection, not_called: None, is_off, calls, purity: None, counts };
+    let default = PolicyConfig::default_of(callee.policy.as_ref());
+    let config = member.as_ref().map_or(&default, |member| &member.config);
+    let (verbs, counts, calls) = (inspection.verbs, callee.may_count(), vec![]);
+    let scores = config.mode == Mode::Enforce && (verbs.has(Verb::Score) || verbs.has(Verb::Rank));
+    let weight = Some(config.weight).filter(|weight| scores && *weight > 0);
+    let matches = cluster.map(|cluster| {
+        let pods = cluster.slots().iter().flat_map(|slot| slot.placed.iter().flat_map(|placed| placed.pods()));
+        (pods.filter(|pod| config.matches.accepts(pod)).count(), cluster.pod_count())
+    });
+    let mut report =
+        CheckReport { sidecar, inspection, not_called: None, is_off, calls, purity: None, counts, weight, matches };
     try_out(&mut report, &callee, purity);
     Ok(report)
 }
@@ -84,10 +123,10 @@ fn try_out(report: &mut CheckReport, callee: &Callee, purity: bool) {
 // === impl CheckedPolicy ===
 
 impl CheckedPolicy {
-    fn new(target: Target, loader: &WasmLoader, args: &CheckArgs) -> Self {
+    fn new(target: Target, loader: &WasmLoader, args: &CheckArgs, cluster: Option<&Cluster>) -> Self {
         let Target { name, files, is_listed, is_ignored } = target;
         let file = files.as_ref().ok().map(|files| files.module.display().to_string());
-        let report = files.and_then(|files| inspect(files, loader, args.purity));
+        let report = files.and_then(|files| inspect(files, loader, args.purity, cluster));
         Self { name, file, is_listed, is_ignored, report, is_strict: args.strict }
     }
 
@@ -113,7 +152,7 @@ impl CheckedPolicy {
         let mut text = String::new();
         text::push_line(&mut text, format_args!("{}: {verdict}", self.name));
         let lines = match &self.report {
-            Ok(report) if self.is_listed => report.purity_lines(),
+            Ok(report) if self.is_listed => report.asked_for_lines(),
             Ok(report) => report.lines(),
             Err(_) => vec![],
         };

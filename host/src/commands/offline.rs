@@ -38,7 +38,7 @@ impl OfflineGateway {
         let pod = Arc::new(read_pod(&args.pod)?);
         let gateway = Gateway::new(Arc::new(SystemClock), Arc::new(NoObserver), TIMEOUT);
         let (mut cluster, origin) = read_cluster(&args.cluster)?;
-        let facts_snapshot = args.cluster.facts_snapshot.as_deref();
+        let facts_snapshot = args.facts_snapshot.as_deref();
         if let Some(file) = facts_snapshot {
             gateway.set_facts(&plimsoll_cluster::read_facts(file)?);
         }
@@ -118,7 +118,7 @@ pub(super) fn remark_on_facts(policy: &str, access: &FactAccess, known: &Facts, 
 }
 
 /// The cluster that was named, or that the environment selects; never an invented one unasked.
-fn read_cluster(args: &ClusterArgs) -> Result<(Arc<Cluster>, (String, Value))> {
+pub(super) fn read_cluster(args: &ClusterArgs) -> Result<(Arc<Cluster>, (String, Value))> {
     let (cluster, name, remark, mut json) = if args.sample {
         let cluster = Arc::new(sample::cluster());
         (cluster, "SAMPLE, not yours".to_owned(), " that do not exist", json!({"source": "sample"}))

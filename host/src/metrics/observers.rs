@@ -22,6 +22,9 @@ const BUCKETS: [f64; 19] = [
     5.0,
 ];
 
+/// The outcome of a call without a fault.
+const ANSWERED: &str = "answered";
+
 /// The labels of a series.
 pub(super) type Labels<const N: usize> = [(&'static str, Cow<'static, str>); N];
 
@@ -100,8 +103,19 @@ impl PolicyMetrics {
         // Prometheus sees an increase only of a series that was there before it.
         for member in roster.members().filter(|member| member.config.mode != Mode::Off) {
             drop(self.circuits_opened.get_or_create(&circuit_labels(member)));
+            // The verbs of one that is not loaded yet are not known.
+            let verbs = member.policy.verbs();
+            for verb in verbs.iter().filter(|verb| *verb != Verb::Validate && !member.is_stand_in()) {
+                let [policy, verb, mode] = call_labels(member, verb);
+                drop(self.calls.get_or_create(&[policy, verb, mode, ("outcome", ANSWERED.into())]));
+            }
         }
     }
+}
+
+fn call_labels(member: &Member, verb: Verb) -> Labels<3> {
+    let [policy, mode] = circuit_labels(member);
+    [policy, ("verb", verb.as_str().into()), mode]
 }
 
 fn circuit_labels(member: &Member) -> Labels<2> {
@@ -110,14 +124,13 @@ fn circuit_labels(member: &Member) -> Labels<2> {
 
 impl Observer for PolicyMetrics {
     fn called(&self, call: CallOf<'_>, outcome: Outcome<'_>, elapsed: Duration) {
-        let (policy, mode) = (Cow::from(call.member.id().to_owned()), call.member.config.mode.as_str());
-        let labels = [("policy", policy), ("verb", call.verb.as_str().into()), ("mode", mode.into())];
+        let labels = call_labels(call.member, call.verb);
         self.seconds.get_or_create(&labels).observe(elapsed.as_secs_f64());
         let outcome = match outcome {
             Outcome::Answered { asked: _, rejected, evaluated } => {
                 self.evaluated.get_or_create(&labels).inc_by(evaluated as u64);
                 self.rejected.get_or_create(&labels).inc_by(rejected as u64);
-                "answered"
+                ANSWERED
             }
             Outcome::Fault(fault) => {
                 log_failure(call, fault);

@@ -118,6 +118,7 @@ impl Caller {
         let now = self.clock.now();
         let elapsed = now.saturating_duration_since(host_began);
         let call = self.call_of(pod, member, verb);
+        member.calls.asked();
         match result {
             Ok((asked, rejected, evaluated)) => {
                 // A cached answer says nothing about the guest's health.

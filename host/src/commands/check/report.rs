@@ -33,6 +33,10 @@ pub(super) struct CheckReport {
     pub(super) purity: Option<Vec<Purity>>,
     /// Whether its filter may count pods.
     pub(super) counts: bool,
+    /// The weight of its scores, if they count.
+    pub(super) weight: Option<u32>,
+    /// The number of pods that its `match` accepts, and of all pods; none unless a cluster is named.
+    pub(super) matches: Option<(usize, usize)>,
 }
 
 // === impl CheckReport ===
@@ -60,6 +64,7 @@ impl CheckReport {
             "imports": inspection.imports,
             "wasi": inspection.wasi.iter().map(wasi).collect::<Vec<_>>(),
             "counts": self.counts,
+            "matches": self.matches.map(|(pods, of)| json!({"pods": pods, "of": of})),
             "coreModule": inspection.is_core_module,
             "stdio": inspection.policy.program().is_some(),
             "size": inspection.size,
@@ -97,19 +102,22 @@ impl CheckReport {
             lines.push(("sidecar", sidecar.display().to_string()));
         }
         lines.extend(self.calls.iter().map(|call| ("call", call_text(call))));
-        lines.extend(self.purity_lines());
+        lines.extend(self.asked_for_lines());
         lines
     }
 
-    /// None unless `--purity` is given.
-    pub(super) fn purity_lines(&self) -> Vec<(&'static str, String)> {
-        match &self.purity {
+    /// None unless `--purity` is given, or a cluster is named.
+    pub(super) fn asked_for_lines(&self) -> Vec<(&'static str, String)> {
+        let matches =
+            self.matches.map(|(pods, of)| ("matches", format!("{pods} of {} on nodes", text::count(of, "pod"))));
+        let purity = match &self.purity {
             None => vec![],
             Some(none) if none.is_empty() => {
                 vec![("purity", "nothing to compare: it has neither filter, score nor rank".to_owned())]
             }
             Some(all) => all.iter().map(|purity| ("purity", purity.as_text())).collect(),
-        }
+        };
+        matches.into_iter().chain(purity).collect()
     }
 }
 

@@ -226,6 +226,39 @@ fn check_of_a_directory_has_a_line_for_each_policy_of_each_group() {
     assert_eq!((printed.code, printed.out.as_str()), (Some(1), "empty: REFUSED, it holds no policy\n"));
 }
 
+#[test]
+fn check_says_how_many_pods_a_policy_matches_and_whose_weight_has_no_effect() {
+    let directory = tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    fs::create_dir_all(at("p/gpu")).unwrap();
+    fs::copy(guest("fragile"), at("p/shared.wasm")).unwrap();
+    for (file, sidecar) in [
+        ("p/all.yaml", "module: shared.wasm\nweight: 3\n"),
+        ("p/gpu/few.yaml", "module: ../shared.wasm\nweight: 3\nmatch: {namespaces: [ml]}\n"),
+        ("p/gpu/none.yaml", "module: ../shared.wasm\nmatch: {podSelector: {matchLabels: {app: trian}}}\n"),
+    ] {
+        fs::write(at(file), sidecar).unwrap();
+    }
+    let check =
+        |args: &[&str]| plimsoll(directory.path(), &[&["check", "--no-compile-cache"][..], args].concat()).unwrap();
+    let printed = check(&["--sample", "p"]);
+    let expected = "cluster SAMPLE, not yours: 200 nodes and 1000 pods that do not exist
+p: all: accepted
+  matches  1000 of 1000 pods on nodes
+p: gpu/few: accepted
+  matches  200 of 1000 pods on nodes
+p: gpu/none: accepted
+  matches  0 of 1000 pods on nodes
+";
+    assert_eq!((printed.code, printed.out.as_str()), (Some(0), expected), "{printed:?}");
+    assert!(printed.err.contains("p: all: the weight 3 has no effect"), "{printed:?}");
+    assert!(printed.err.contains("scheduler-config --weight 3"), "{printed:?}");
+    assert_eq!(printed.err.matches("has no effect").count(), 1, "{printed:?}");
+    let report: Value = serde_json::from_str(&check(&["--sample", "--output", "json", "p"]).out).unwrap();
+    assert_eq!(report[1]["matches"], json!({"pods": 200, "of": 1000}));
+    assert!(!check(&["p"]).out.contains("matches"), "no cluster is named");
+}
+
 /// A module of Python or TypeScript imports every function, as this one does.
 #[test]
 fn a_filter_that_counts_nothing_says_so_in_its_sidecar_and_is_held_to_that() {

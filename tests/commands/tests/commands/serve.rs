@@ -186,7 +186,17 @@ fn metrics_tell_what_each_policy_did() {
     let directory = tempdir().unwrap();
     put(directory.path(), "zone_drain_v1");
     let gateway = Plimsoll::serve(directory.path(), &["--no-compile-cache"]).unwrap();
+    let asked = || {
+        let listed: Value = serde_json::from_str(&gateway.get("/api/policies").unwrap().body).unwrap();
+        assert!(listed["policies"][0]["askedSince"].as_str().unwrap().ends_with('Z'), "{listed}");
+        listed["policies"][0]["asked"].clone()
+    };
+    let series =
+        "plimsoll_policy_calls_total{policy=\"zone-drain\",verb=\"filter\",mode=\"enforce\",outcome=\"answered\"} 0";
+    assert!(gateway.get("/metrics").unwrap().body.contains(series), "it is there before the first call");
+    assert_eq!(asked(), 0);
     gateway.ask("/filter", &request()).unwrap();
+    assert_eq!(asked(), 1);
     let metrics = gateway.get("/metrics").unwrap().body;
     for line in [
         "plimsoll_policy_calls_total{policy=\"zone-drain\",verb=\"filter\",mode=\"enforce\",outcome=\"answered\"} 1",
