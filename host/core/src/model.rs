@@ -11,6 +11,7 @@ pub(crate) mod cluster;
 mod config;
 pub(crate) mod facts;
 mod fault;
+mod kube_scheduler;
 mod loader;
 mod matching;
 mod names;
@@ -48,12 +49,13 @@ pub use facts::{
     MAX_SOURCE_BYTES, MAX_TOTAL_FACT_BYTES, MAX_TOTAL_FACTS, SidecarFacts, check_source_name,
 };
 pub use fault::{Fault, FaultKind};
+pub use kube_scheduler::{SchedulerFilters, SchedulerRejection};
 pub use loader::{LoadError, Loader, Module};
 pub use matching::{Match, Operator, Requirement};
 pub use names::Names;
 pub use object::{
-    Entries, ImageName, MAX_KEPT_ANNOTATION_BYTES, Namespace, Node, ObjectError, Owner, Phase, Pod, Pool, Quantities,
-    Taint, set_defaults,
+    Entries, HostPort, ImageName, MAX_KEPT_ANNOTATION_BYTES, Namespace, Node, ObjectError, Owner, Phase, Pod, Pool,
+    Quantities, Taint, set_defaults,
 };
 pub use placed::{Placed, Unlisted, UnlistedNode, placed_order};
 pub use policy::{Ask, CallClass, Limits, NodeSource, Policy, Program};

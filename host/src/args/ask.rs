@@ -61,13 +61,21 @@ pub(crate) struct AskArgs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct RunArgs {
-    /// Show only these nodes; the policies are still asked about all nodes, since an answer may depend on the others
+    /// Show only these nodes; the policies are still asked about the others, since an answer may depend on them
     #[arg(long = "node", env = "PLIMSOLL_NODES", value_name = "NAME", value_delimiter = ',')]
     pub(crate) nodes: Vec<String>,
 
     /// The most rows of the table
     #[arg(long, env = "PLIMSOLL_ROWS", value_name = "N", default_value_t = 20)]
     pub(crate) rows: usize,
+
+    /// Ask the policies about all nodes, also those that kube-scheduler's own filters reject
+    #[arg(long, env = "PLIMSOLL_POLICIES_ONLY")]
+    pub(crate) policies_only: bool,
+
+    /// A resource that policies count and kube-scheduler does not (`ignoredByScheduler`); may be given more than once
+    #[arg(long, env = "PLIMSOLL_IGNORED_BY_SCHEDULER", value_name = "RESOURCE", value_delimiter = ',')]
+    pub(crate) ignored_by_scheduler: Vec<String>,
 
     #[command(flatten)]
     pub(crate) ask: AskArgs,

@@ -21,6 +21,8 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 pub(super) struct OfflineGateway {
     pub(super) gateway: Gateway,
     pub(super) cluster: Arc<Cluster>,
+    /// Whether the pod was placed; it is hidden.
+    pub(super) pod_is_placed: bool,
     /// Where the cluster comes from: the first line of a report, and the same for programs.
     origin: (String, Value),
 }
@@ -42,7 +44,9 @@ impl OfflineGateway {
         if let Some(file) = facts_snapshot {
             gateway.set_facts(&plimsoll_cluster::read_facts(file)?);
         }
-        if let Some(without) = cluster.without(&pod) {
+        let without = cluster.without(&pod);
+        let pod_is_placed = without.is_some();
+        if let Some(without) = without {
             cluster = Arc::new(without);
         }
         gateway.set_cluster(Arc::clone(&cluster));
@@ -58,7 +62,7 @@ impl OfflineGateway {
         for member in asked.members().iter().filter(|member| member.config.mode != Mode::Off) {
             remark_on_facts(member.id(), &member.fact_access, &gateway.facts(), facts_snapshot);
         }
-        Ok((Self { gateway, cluster, origin }, pod))
+        Ok((Self { gateway, cluster, pod_is_placed, origin }, pod))
     }
 
     /// Prints an answer, with the cluster and the policies of the group that are left out; returns the exit code.

@@ -5,40 +5,51 @@ mod report;
 use std::{borrow::Cow, process::ExitCode, sync::Arc};
 
 use anyhow::Result;
-use plimsoll_core::{Nodes, Pod, Query, ScoreScale};
+use plimsoll_core::{Nodes, Pod, Query, SchedulerFilters, ScoreScale, Slot};
 
 use super::offline::OfflineGateway;
 use crate::{args::RunArgs, logging, render::explanation};
 use report::RunReport;
 
-pub(super) fn run(RunArgs { nodes, rows, ask: args }: &RunArgs) -> Result<ExitCode> {
-    let (offline, pod) = OfflineGateway::open_for(args)?;
+pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
+    let (offline, pod) = OfflineGateway::open_for(&args.ask)?;
     // Only from here on: the trial of each loaded policy logs lines about sample nodes.
     logging::start_for_command();
-    if let Some(absent) = nodes.iter().find(|node| offline.cluster.find(node).is_none()) {
+    if let Some(absent) = args.nodes.iter().find(|node| offline.cluster.find(node).is_none()) {
         return Err(explanation::no_such_node(absent));
     }
-    let mut report = ask(&offline, &args.group, &pod)?;
-    if !nodes.is_empty() {
-        report.show_only(nodes);
+    let mut report = ask(&offline, args, &pod)?;
+    if !args.nodes.is_empty() {
+        report.show_only(&args.nodes);
     }
-    offline.print(args, &report.as_text(*rows), report.as_json(), report.is_decided())
+    offline.print(&args.ask, &report.as_text(args.rows), report.as_json(), report.is_decided())
 }
 
-/// Asks as kube-scheduler would: filter, then prioritize the nodes that are left; and each policy by itself.
+/// Asks as kube-scheduler would: its own filters, then `filter` about the nodes that pass them, then `prioritize` about
+/// the nodes that are left; and each policy by itself.
 ///
 /// With `--node` too it asks about all nodes: a `rank` compares nodes, so among fewer it gives other scores.
-fn ask(offline: &OfflineGateway, group: &str, pod: &Arc<Pod>) -> Result<RunReport> {
-    let OfflineGateway { gateway, cluster, .. } = offline;
-    let names: Vec<Cow<'_, str>> =
-        cluster.slots().iter().map(|slot| Cow::Borrowed(slot.node.name().as_ref())).collect();
+fn ask(offline: &OfflineGateway, args: &RunArgs, pod: &Arc<Pod>) -> Result<RunReport> {
+    let OfflineGateway { gateway, cluster, pod_is_placed, .. } = offline;
+    let group = &args.ask.group;
+    let filters = if args.policies_only {
+        None
+    } else {
+        let filters = SchedulerFilters::new(pod, &args.ignored_by_scheduler)?;
+        Some(if *pod_is_placed { filters.without_node_name() } else { filters })
+    };
+    let rejection = |slot: &Slot| filters.as_ref().and_then(|filters| filters.rejection(slot));
+    let nodes: Vec<_> = cluster.slots().iter().map(|slot| (slot.node.name().as_ref(), rejection(slot))).collect();
+    let asked = nodes.iter().filter(|(_, rejection)| rejection.is_none());
+    let names: Vec<Cow<'_, str>> = asked.map(|(name, _)| Cow::Borrowed(*name)).collect();
     let query = |names| Query::new(Arc::clone(pod), Nodes::Names(names));
     let survey = gateway.survey(group, &query(&names))?;
     let filter = gateway.filter(group, &query(&names)).map(|(outcome, _)| outcome);
-    let mut report = RunReport::new(pod, names.iter().map(ToString::to_string).collect(), survey, filter);
+    let not_modelled = filters.as_ref().map(|filters| filters.not_modelled().to_vec());
+    let mut report = RunReport::new(pod, nodes, not_modelled, survey, filter);
     // Without a filter decision kube-scheduler asks for no scores.
     let kept: Vec<usize> = report.kept().collect();
-    let left: Vec<Cow<'_, str>> = kept.iter().map(|at| names[*at].clone()).collect();
+    let left: Vec<Cow<'_, str>> = kept.iter().map(|at| report.node(*at).to_owned().into()).collect();
     if report.is_decided() {
         let scores = gateway.prioritize(ScoreScale::Coarse, group, &query(&left));
         report.add_scores(&kept, scores.map(|(scores, _)| scores));

@@ -118,6 +118,10 @@ pub(crate) fn survey(caller: &Caller, group: &Group, context: &RequestContext) -
             }
             placed
         };
+        if context.len() == 0 {
+            // Like kube-scheduler, which calls no extender without nodes.
+            return SurveyColumn { member: Arc::clone(member), verb, answers: Ok(Vec::new()) };
+        }
         SurveyColumn { member: Arc::clone(member), verb, answers: ask(caller, member, verb, context).map(by_request) }
     };
     let columns = asked(group, context.pod(), &[Verb::Filter, Verb::Score, Verb::Rank]).map(column).collect();

@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use comfy_table::{Table, presets};
 use plimsoll_core::{
-    DecideError, FaultKind, FilterOutcome, Member, Mode, OnError, Pod, ScoreScale, Survey, SurveyAnswer, SurveyColumn,
-    Verb, Verdict,
+    DecideError, FaultKind, FilterOutcome, Member, Mode, OnError, Pod, SchedulerRejection, ScoreScale, Survey,
+    SurveyAnswer, SurveyColumn, Verb, Verdict,
 };
 use serde_json::{Value, json};
 
@@ -17,6 +17,8 @@ use crate::{
 /// The result for one pod.
 pub(super) struct RunReport {
     pod: String,
+    /// The filters of kube-scheduler that the pod uses and that were not asked; none: none of them was asked.
+    not_modelled: Option<Vec<&'static str>>,
     survey: Survey,
     /// One for each node, the best first.
     rows: Vec<ReportRow>,
@@ -28,9 +30,12 @@ pub(super) struct RunReport {
 
 /// The result for one node.
 struct ReportRow {
-    /// Its index in the request.
+    /// Its index in the cluster.
     at: usize,
+    /// Its index in the request; none if kube-scheduler's own filters reject it.
+    asked: Option<usize>,
     node: String,
+    rejection: Option<SchedulerRejection>,
     /// None if there is no decision.
     verdict: Option<Verdict>,
     score: Option<u32>,
@@ -56,26 +61,42 @@ impl ReportRow {
 // === impl RunReport ===
 
 impl RunReport {
-    /// The report without scores.
+    /// The report without scores. The policies were asked about the nodes that kube-scheduler's own filters do not reject.
     pub(super) fn new(
         pod: &Pod,
-        nodes: Vec<String>,
+        nodes: Vec<(&str, Option<SchedulerRejection>)>,
+        not_modelled: Option<Vec<&'static str>>,
         survey: Survey,
         filter: Result<FilterOutcome, DecideError>,
     ) -> Self {
-        let verdict = filter.is_ok().then_some(Verdict::Fits);
-        let row = |(at, node)| ReportRow { at, node, verdict: verdict.clone(), score: None, is_shown: true };
+        let fits = filter.is_ok().then_some(Verdict::Fits);
+        let mut indices = 0..nodes.len();
+        let row = |(at, (node, rejection)): (usize, (&str, Option<SchedulerRejection>))| ReportRow {
+            at,
+            asked: if rejection.is_none() { indices.next() } else { None },
+            node: node.to_owned(),
+            verdict: rejection.as_ref().map_or_else(|| fits.clone(), |rejection| Some(verdict_of(rejection))),
+            rejection,
+            score: None,
+            is_shown: true,
+        };
         let mut rows: Vec<ReportRow> = nodes.into_iter().enumerate().map(row).collect();
         if let Ok(outcome) = &filter {
+            let mut asked: Vec<&mut ReportRow> = rows.iter_mut().filter(|row| row.asked.is_some()).collect();
             for rejection in &outcome.rejected {
                 let reason = outcome.reason(*rejection).into();
                 let verdict =
                     if rejection.unresolvable { Verdict::Unresolvable(reason) } else { Verdict::Unschedulable(reason) };
-                rows[rejection.node as usize].verdict = Some(verdict);
+                asked[rejection.node as usize].verdict = Some(verdict);
             }
         }
         let pod = format!("{}/{}", pod.namespace(), pod.name());
-        Self { pod, survey, rows, filter_error: filter.err(), score_error: None }
+        Self { pod, not_modelled, survey, rows, filter_error: filter.err(), score_error: None }
+    }
+
+    /// The name of the node at an index of the cluster, before the rows are sorted.
+    pub(super) fn node(&self, at: usize) -> &str {
+        &self.rows[at].node
     }
 
     /// The indices of the nodes that fit.
@@ -121,13 +142,17 @@ impl RunReport {
             })
         };
         let not_asked = |(member, why): &(Arc<Member>, &str)| json!({"policy": member.id(), "why": why});
-        json!({
+        let mut json = json!({
             "pod": self.pod,
             "decision": self.decision_json(),
             "nodes": self.shown().map(|row| self.row_json(row)).collect::<Vec<_>>(),
             "asked": self.survey.columns.iter().map(column).collect::<Vec<_>>(),
             "notAsked": self.survey.not_asked.iter().map(not_asked).collect::<Vec<_>>(),
-        })
+        });
+        if let Some(plugins) = &self.not_modelled {
+            json["notModelled"] = plugins.as_slice().into();
+        }
+        json
     }
 
     /// The verdict for all nodes, and its details.
@@ -138,6 +163,7 @@ impl RunReport {
         json!({
             "verdict": if self.left() == 0 { "unschedulable" } else { "fits" },
             "nodes": self.rows.len(),
+            "asked": self.asked(),
             "left": self.left(),
             "best": self.best().map(|row| json!({"node": row.node, "score": row.score})),
             "scores": self.score_error.as_ref().map(answer::error_json),
@@ -146,16 +172,25 @@ impl RunReport {
 
     fn row_json(&self, row: &ReportRow) -> Value {
         let answer = |column: &SurveyColumn| {
-            let answer = column.answers.as_ref().ok()?.get(row.at)?.as_ref()?;
+            let answer = column.answers.as_ref().ok()?.get(row.asked?)?.as_ref()?;
             Some(json!({"policy": column.member.id(), "verb": column.verb.as_str(), "answer": answer::json(answer)}))
         };
-        json!({
+        let mut json = json!({
             "node": row.node,
             "fits": row.verdict.as_ref().map(|verdict| *verdict == Verdict::Fits),
             "decision": row.verdict.as_ref().map_or_else(|| json!({"verdict": "error"}), answer::verdict_json),
             "score": row.score,
             "answers": self.survey.columns.iter().filter_map(answer).collect::<Vec<_>>(),
-        })
+        });
+        if self.not_modelled.is_some() {
+            let rejection = row.rejection.as_ref();
+            json["kubeScheduler"] = json!({
+                "fits": rejection.is_none(),
+                "plugin": rejection.map(|rejection| rejection.plugin),
+                "reasons": rejection.map_or(&[][..], |rejection| &rejection.reasons),
+            });
+        }
+        json
     }
 
     pub(super) fn as_text(&self, most_rows: usize) -> String {
@@ -176,13 +211,17 @@ impl RunReport {
         }
         for column in &self.survey.columns {
             if let Err(fault) = &column.answers {
-                let (id, verb, nodes) = (column.member.id(), column.verb, count(self.rows.len(), "node"));
+                let (id, verb, nodes) = (column.member.id(), column.verb, count(self.asked(), "node"));
                 let effect = consequence(column, fault.kind);
                 push_line(
                     &mut text,
                     format_args!("policy {id} failed to {verb} in a call about all {nodes}: {fault} ({effect})"),
                 );
             }
+        }
+        if let Some(plugins) = self.not_modelled.as_ref().filter(|plugins| !plugins.is_empty()) {
+            let plugins = plugins.join(", ");
+            push_line(&mut text, format_args!("not asked of kube-scheduler: {plugins}; they may reject more nodes"));
         }
         for (member, why) in &self.survey.not_asked {
             push_line(&mut text, format_args!("policy {} is not asked: {why}", member.id()));
@@ -198,7 +237,8 @@ impl RunReport {
             format!("{}\n{}{}{shadow}", column.member.id(), column.verb, scale(column))
         });
         let first = ["node".to_owned(), "decision".to_owned(), format!("score\n0 to {}", ScoreScale::Coarse.max())];
-        table.set_header(first.into_iter().chain(heads));
+        let scheduler = self.not_modelled.is_some().then(|| "kube-scheduler\nfilters".to_owned());
+        table.set_header(first.into_iter().chain(scheduler).chain(heads));
         for row in self.shown().take(most_rows) {
             let decision = match &row.verdict {
                 None => "error",
@@ -207,8 +247,13 @@ impl RunReport {
                 Some(Verdict::Unresolvable(_)) => "unresolvable",
             };
             let score = row.score.map_or_else(String::new, |score| score.to_string());
-            let cells = self.survey.columns.iter().map(|column| cell(column, row.at));
-            table.add_row([one_line(&row.node).into_owned(), decision.to_owned(), score].into_iter().chain(cells));
+            let scheduler = self.not_modelled.is_some().then(|| match &row.rejection {
+                None => "fits".to_owned(),
+                Some(rejection) => one_line(&rejection.reasons.join(", ")).into_owned(),
+            });
+            let cells = self.survey.columns.iter().map(|column| cell(column, row.asked));
+            let first = [one_line(&row.node).into_owned(), decision.to_owned(), score];
+            table.add_row(first.into_iter().chain(scheduler).chain(cells));
         }
         table
     }
@@ -223,7 +268,11 @@ impl RunReport {
             None => String::new(),
         };
         let are = if self.left() == 1 || self.rows.len() == 1 { "is" } else { "are" };
-        format!("{} of {} {are} left{best}", self.left(), count(self.rows.len(), "node"))
+        let scheduler = match self.rows.len() - self.asked() {
+            0 => String::new(),
+            rejected => format!("; kube-scheduler's own filters reject {rejected}"),
+        };
+        format!("{} of {} {are} left{scheduler}{best}", self.left(), count(self.rows.len(), "node"))
     }
 
     fn best_text(&self, best: &ReportRow) -> String {
@@ -240,6 +289,11 @@ impl RunReport {
 
     fn shown(&self) -> impl Iterator<Item = &ReportRow> {
         self.rows.iter().filter(|row| row.is_shown)
+    }
+
+    /// The number of nodes that the policies were asked about.
+    fn asked(&self) -> usize {
+        self.rows.iter().filter(|row| row.asked.is_some()).count()
     }
 
     fn left(&self) -> usize {
@@ -261,6 +315,11 @@ impl RunReport {
         counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         counts
     }
+}
+
+fn verdict_of(rejection: &SchedulerRejection) -> Verdict {
+    let reason = format!("kube-scheduler: {}", rejection.reasons.join(", ")).into();
+    if rejection.unresolvable { Verdict::Unresolvable(reason) } else { Verdict::Unschedulable(reason) }
 }
 
 /// Whether the column counts for the scores that kube-scheduler gets.
@@ -289,7 +348,8 @@ fn consequence(column: &SurveyColumn, kind: FaultKind) -> String {
     }
 }
 
-fn cell(column: &SurveyColumn, at: usize) -> String {
+fn cell(column: &SurveyColumn, asked: Option<usize>) -> String {
+    let Some(at) = asked else { return "not asked".to_owned() };
     let Ok(answers) = &column.answers else { return "fault".to_owned() };
     match answers.get(at).and_then(Option::as_ref) {
         None => "node not seen".to_owned(),

@@ -182,8 +182,10 @@ fn a_pod_that_is_placed_is_not_counted_against_itself_and_its_bind_can_be_tried(
     for own in ["placed.json", "same.json"] {
         let told = ask(&["explain", "--node", "n0"], own);
         assert_eq!((&told["decision"], &told["bind"]), (&json!({"verdict": "fits"}), &given), "{own} {told:#}");
-        let told = ask(&["run", "--node", "n0"], own);
+        let told = ask(&["run", "--node", "n0", "--ignored-by-scheduler", "example.com/gpu-mem"], own);
         assert_eq!(told["nodes"][0]["fits"], true, "{own} {told:#}");
+        // It could have gone elsewhere, though it names its node.
+        assert_eq!(told["decision"]["asked"], 2, "{own} {told:#}");
     }
     let full = "no GPU of the node has enough memory left";
     let told = ask(&["explain", "--node", "n0"], "other.json");
@@ -307,6 +309,63 @@ fn a_group_without_policies_is_an_error_that_names_the_other_groups() {
     fs::write(dir.join("gpu/zone-drain.wasm"), "no wasm").unwrap();
     let printed = ask(&["run"], &[]);
     assert!(printed.err.contains("policy gpu/zone-drain cannot be loaded"), "{printed:?}");
+}
+
+/// A pod that fits none of the sample nodes that its nodeSelector leaves, and one for which no node is left at all.
+#[test]
+fn policies_are_asked_only_about_nodes_that_pass_the_filters_of_kube_scheduler() {
+    let directory = tempdir().unwrap();
+    let (pod, dir) = (directory.path().join("pod.json"), directory.path().join("policies"));
+    fs::create_dir(&dir).unwrap();
+    for ending in ["wasm", "yaml"] {
+        let file = format!("tenant-pool.{ending}");
+        fs::copy(policies().join(&file), dir.join(&file)).unwrap();
+    }
+    let on = ["run", "--no-compile-cache", "--sample", "--policies", text(&dir), "--pod", text(&pod)];
+    let ask = |spec: Value, flags: &[&str]| {
+        let mut asked: Value = serde_json::from_str(POD).unwrap();
+        let own = asked["spec"].as_object_mut().unwrap();
+        own.extend(spec.as_object().unwrap().clone());
+        fs::write(&pod, asked.to_string()).unwrap();
+        let printed = run(&[&on[..], flags].concat());
+        assert_eq!(printed.code, Some(0), "{printed:?}");
+        printed.out
+    };
+    let (selector, outside) = (
+        "kube-scheduler: node(s) didn't match Pod's node affinity/selector",
+        "tenant-pool: node is outside the namespace's pool",
+    );
+    let gpu = json!({"nodeSelector": {"example.com/pool": "gpu"}, "volumes": [{"persistentVolumeClaim": {"claimName": "data"}}]});
+    let out = ask(gpu.clone(), &["--rows", "1"]);
+    let summary = format!(
+        "0 of 200 nodes are left; kube-scheduler's own filters reject 160\n    160  {selector}\n     40  {outside}\n\
+         not asked of kube-scheduler: VolumeBinding; they may reject more nodes\n"
+    );
+    assert!(out.ends_with(&summary), "{out}");
+    let row = " node-000  unresolvable           node(s) didn't match Pod's node affinity/selector  not asked";
+    assert!(out.lines().any(|line| line.trim_end() == row), "{out}");
+    let report: Value =
+        serde_json::from_str(&ask(gpu.clone(), &["--output", "json", "--node", "node-000,node-160"])).unwrap();
+    assert_eq!(
+        report["decision"],
+        json!({"verdict": "unschedulable", "nodes": 200, "asked": 40, "left": 0, "best": null, "scores": null})
+    );
+    let [first, gpu_node] = [0, 1].map(|at| &report["nodes"][at]);
+    let told = json!({"fits": false, "plugin": "NodeAffinity", "reasons": ["node(s) didn't match Pod's node affinity/selector"]});
+    assert_eq!((&first["kubeScheduler"], &first["answers"]), (&told, &json!([])), "{first}");
+    assert_eq!(first["decision"], json!({"verdict": "unresolvable", "reason": selector}), "{first}");
+    assert_eq!(
+        (&gpu_node["kubeScheduler"]["fits"], &gpu_node["decision"]["reason"]),
+        (&json!(true), &json!(outside)),
+        "{gpu_node}"
+    );
+    let out = ask(gpu, &["--policies-only"]);
+    assert!(out.contains("110 of 200 nodes are left") && !out.contains("kube-scheduler"), "{out}");
+    let huge = json!({"containers": [{"resources": {"requests": {"cpu": "99"}}}]});
+    let out = ask(huge, &[]);
+    let summary =
+        "0 of 200 nodes are left; kube-scheduler's own filters reject 200\n    200  kube-scheduler: Insufficient cpu\n";
+    assert!(out.ends_with(summary), "{out}");
 }
 
 #[test]

@@ -4,8 +4,9 @@ use serde_json::{Map, Value};
 
 use super::pod::is_pod_level;
 
-/// Sets the defaults of a Pod, a Node or a Namespace that policies can read: limits become requests, capacity becomes
-/// allocatable, and a namespace has its name as a label.
+/// Sets the defaults of a Pod, a Node or a Namespace that policies or kube-scheduler's filters read: limits become
+/// requests, ports of a pod in the network of its host become host ports, capacity becomes allocatable, and a namespace has
+/// its name as a label.
 ///
 /// Source: `pkg/apis/core/v1/defaults.go` of Kubernetes. What has a wrong type is left to the reader of the object.
 pub fn set_defaults(kind: &str, object: &mut Value) {
@@ -33,11 +34,19 @@ pub fn set_defaults(kind: &str, object: &mut Value) {
 
 fn pod_defaults(pod: &mut Value) {
     let Some(spec) = pod.get_mut("spec") else { return };
+    let is_in_host_network = spec.get("hostNetwork") == Some(&Value::Bool(true));
     let mut requested = Map::new();
     for key in ["containers", "initContainers"] {
         for container in spec.get_mut(key).and_then(Value::as_array_mut).into_iter().flatten() {
             let requests = container.get_mut("resources").and_then(|resources| requests_of_limits(resources, |_| true));
             requested.extend(requests.into_iter().flatten().map(|(name, amount)| (name.clone(), amount.clone())));
+            let ports = container.get_mut("ports").and_then(Value::as_array_mut).filter(|_| is_in_host_network);
+            for port in ports.into_iter().flatten().filter_map(Value::as_object_mut) {
+                let port_of_host = port.get("hostPort").and_then(Value::as_i64).filter(|port| *port != 0);
+                if let (None, Some(own)) = (port_of_host, port.get("containerPort").cloned()) {
+                    port.insert("hostPort".to_owned(), own);
+                }
+            }
         }
     }
     // Pod-level requests of cpu and memory are by default the sum of the containers, where these name the resource.
@@ -94,6 +103,16 @@ mod tests {
         assert_eq!(spec["resources"]["requests"], json!({"hugepages-2Mi": "4Mi"}));
         let alone = json!({"spec": {"resources": {"limits": {"cpu": 3}}, "containers": [{"name": "c"}]}});
         assert_eq!(defaulted("Pod", alone)["spec"]["resources"]["requests"], json!({"cpu": 3}));
+    }
+
+    #[test]
+    fn ports_in_the_network_of_the_host_are_host_ports() {
+        let ports =
+            json!([{"containerPort": 80}, {"containerPort": 81, "hostPort": 0}, {"containerPort": 82, "hostPort": 8}]);
+        let pod = |network: bool| json!({"spec": {"hostNetwork": network, "containers": [{"ports": ports}]}});
+        let of_host = json!([{"containerPort": 80, "hostPort": 80}, {"containerPort": 81, "hostPort": 81}, ports[2]]);
+        assert_eq!(defaulted("Pod", pod(true))["spec"]["containers"][0]["ports"], of_host);
+        assert_eq!(defaulted("Pod", pod(false)), pod(false));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use bytes::Bytes;
 
+pub use self::wire::HostPort;
 use self::wire::PodJson;
 pub(super) use self::wire::is_pod_level;
 use super::{Entries, ObjectError, Owner, Quantities, at_pointer, parse, placed};
@@ -29,6 +30,7 @@ pub struct Pod {
     pub(super) controller: Option<Arc<Owner>>,
     created: i64,
     pub(super) requests: Arc<Quantities>,
+    host_ports: Arc<[HostPort]>,
     pub(super) node: Option<Arc<str>>,
     phase: Option<Phase>,
     whole: Option<Arc<Whole>>,
@@ -183,6 +185,11 @@ impl Pod {
         &self.requests
     }
 
+    /// The ports of its node that the pod listens on.
+    pub fn host_ports(&self) -> &[HostPort] {
+        &self.host_ports
+    }
+
     /// `spec.nodeName`, if the pod is bound.
     pub fn node(&self) -> Option<&str> {
         self.node.as_deref()
@@ -215,7 +222,7 @@ impl Pod {
     }
 
     fn from_wire(wire: PodJson<'_>, is_placed: bool) -> Self {
-        let requests = Arc::new(wire.effective_requests(is_placed));
+        let (requests, host_ports) = (Arc::new(wire.effective_requests(is_placed)), wire.spec.host_ports());
         let text = |text: Cow<'_, str>| Box::from(text.as_ref());
         let owners = wire.metadata.owner_references.unwrap_or_default();
         Self {
@@ -229,6 +236,7 @@ impl Pod {
             controller: owners.into_iter().find(Owner::is_controller).map(Arc::new),
             created: wire.metadata.creation_timestamp.and_then(|text| seconds(&text)).map_or(0, |at| at.max(0)),
             requests,
+            host_ports,
             node: wire.spec.node_name.filter(|name| !name.is_empty()).map(|name| name.as_ref().into()),
             phase: wire.status.phase.as_deref().and_then(Phase::from_name),
             whole: None,

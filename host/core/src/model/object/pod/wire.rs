@@ -1,11 +1,14 @@
 //! The fields of a Pod's JSON that policies can read, and the sums of its containers.
 
-use std::{borrow::Cow, collections::HashSet};
+use std::{borrow::Cow, collections::HashSet, sync::Arc};
 
 use hashbrown::HashMap;
 use serde::Deserialize;
 
 use super::super::{Amounts, Quantities, image, metadata::MetadataJson};
+
+/// A host port on every address of its node.
+const ANY_IP: &str = "0.0.0.0";
 
 #[derive(Deserialize)]
 pub(super) struct PodJson<'a> {
@@ -48,6 +51,17 @@ struct ContainerJson<'a> {
     restart_policy: Option<Cow<'a, str>>,
     #[serde(borrow)]
     resources: Option<ResourcesJson<'a>>,
+    ports: Option<Vec<HostPort>>,
+}
+
+/// A port of a node that a container listens on; TCP and all addresses of the node unless it says otherwise.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct HostPort {
+    host_port: i32,
+    #[serde(rename = "hostIP")]
+    host_ip: Option<Box<str>>,
+    protocol: Option<Box<str>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -159,7 +173,7 @@ impl<'a> SpecJson<'a> {
         for container in self.init_containers.iter().flatten() {
             // Only the resources that it names can raise the maximum: the sidecars before it have raised the others.
             for (name, amount) in of(container).into_iter().flat_map(Amounts::iter) {
-                if container.restart_policy.as_deref() == Some("Always") {
+                if container.is_sidecar() {
                     running.add(name, amount);
                     starting.raise(name, sidecars.add(name, amount));
                 } else {
@@ -180,6 +194,15 @@ impl<'a> SpecJson<'a> {
         named.into()
     }
 
+    /// Those of the containers that run as long as the pod.
+    pub(super) fn host_ports(&self) -> Arc<[HostPort]> {
+        let sidecars = self.init_containers.iter().flatten().filter(|container| container.is_sidecar());
+        let ports =
+            sidecars.chain(self.containers.iter().flatten()).flat_map(|container| container.ports.iter().flatten());
+        let ports: Vec<HostPort> = ports.filter(|port| port.host_port > 0).cloned().collect();
+        if ports.is_empty() { Arc::default() } else { ports.into() }
+    }
+
     pub(super) fn images(&self) -> Box<[Box<str>]> {
         let mut seen = HashSet::new();
         let images = self.all_containers().filter_map(|container| container.image.as_deref());
@@ -194,6 +217,10 @@ impl<'a> SpecJson<'a> {
 // === impl ContainerJson ===
 
 impl<'a> ContainerJson<'a> {
+    fn is_sidecar(&self) -> bool {
+        self.restart_policy.as_deref() == Some("Always")
+    }
+
     /// What its spec asks for, what its node has admitted, and what it has.
     fn held<'s>(
         &'s self,
@@ -205,6 +232,26 @@ impl<'a> ContainerJson<'a> {
         let allocated = status.and_then(|status| status.allocated_resources.as_ref()).or(asked);
         let actual = status.and_then(|status| requests(&status.resources)).or(allocated);
         [asked, allocated, actual]
+    }
+}
+
+// === impl HostPort ===
+
+impl HostPort {
+    /// Whether two pods with these ports cannot be on one node.
+    pub fn conflicts(&self, other: &Self) -> bool {
+        let [own_ip, other_ip] = [self.ip(), other.ip()];
+        self.host_port == other.host_port
+            && self.protocol() == other.protocol()
+            && (own_ip == other_ip || own_ip == ANY_IP || other_ip == ANY_IP)
+    }
+
+    fn ip(&self) -> &str {
+        self.host_ip.as_deref().filter(|ip| !ip.is_empty()).unwrap_or(ANY_IP)
+    }
+
+    fn protocol(&self) -> &str {
+        self.protocol.as_deref().filter(|protocol| !protocol.is_empty()).unwrap_or("TCP")
     }
 }
 
