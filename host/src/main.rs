@@ -20,6 +20,7 @@ mod runtimes;
 mod sample;
 mod server;
 mod text;
+mod wake;
 
 use std::process::ExitCode;
 

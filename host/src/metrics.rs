@@ -13,6 +13,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
+pub(crate) use self::observers::WakeMetrics;
 use self::observers::{Labels, PolicyMetrics, TlsMetrics, WireMetrics, registered};
 pub(crate) use self::page::Page;
 
@@ -25,6 +26,8 @@ pub(crate) struct Metrics {
     pub(crate) policies: Arc<PolicyMetrics>,
     /// Observes TLS handshakes and certificates.
     pub(crate) tls: Arc<TlsMetrics>,
+    /// Counts the wakes of rejected pods.
+    pub(crate) wakes: WakeMetrics,
     states: Family<Labels<1>, Gauge>,
     directory_problems: Family<Labels<1>, Gauge>,
     cluster_nodes: Gauge,
@@ -45,6 +48,7 @@ impl Metrics {
             wire: Arc::new(WireMetrics::new(&mut registry)),
             policies: Arc::new(PolicyMetrics::new(&mut registry)),
             tls: Arc::new(TlsMetrics::new(&mut registry)),
+            wakes: WakeMetrics::new(&mut registry),
             states: registered(&mut registry, "policies", "Policies by state"),
             directory_problems: registered(
                 &mut registry,

@@ -27,6 +27,7 @@ use crate::{
     metrics::Metrics,
     readiness::Readiness,
     reload::Reload,
+    wake::Waker,
 };
 
 /// The interval at which the TLS files are read.
@@ -99,6 +100,7 @@ impl Server {
             warn!(admin = %admin_address, "the admin listener is open to the network: whoever reaches it may ask policies, and sees labels and annotations that they read, and all facts; --probes is made for strangers");
         }
         let facts_file = view.facts.clone();
+        let wake_object = (!view.no_wake).then(|| view.wake_object.clone());
         let cluster = cluster::follow(view, &gateway, &metrics)?;
         let loader = engine::loader(&engine)?;
         let readiness = Arc::new(Readiness::new(directory.allow_degraded));
@@ -108,6 +110,10 @@ impl Server {
         let reload = Reload::new(&gateway, &metrics, &readiness, facts.clone(), sees_pods, binds);
         let watching = watch_directory(directory, &engine, loader.clone(), reload).await?;
 
+        let waker = wake_object.zip(cluster.api()).map(|(object, (api, _))| {
+            let namespace = binding.lease_namespace.clone().unwrap_or_else(|| api.namespace().to_owned());
+            Waker::new(&gateway, api, namespace, object, metrics.wakes.clone())
+        });
         // From here on nothing fails: a process that cannot start must not hold the Lease.
         let leadership = cluster.api().filter(|_| binds).map(|(api, watch)| {
             let lease = binding::lease_config(binding, api, address, tls.is_some());
@@ -134,6 +140,9 @@ impl Server {
         }
         if let Some(facts) = facts {
             tokio::spawn(until(stopped(&stop), facts.follow()));
+        }
+        if let Some(waker) = waker {
+            tokio::spawn(until(stopped(&stop), waker.run()));
         }
         let (peers, observer) = (Arc::new(Peers::new(tls)), metrics.wire.clone());
         let wire = on.spawn(serve_wire(wire, gateway, observer, peers, wire_config, stopped(&stop)));
@@ -208,7 +217,7 @@ fn stopped(stop: &watch::Sender<bool>) -> impl Future<Output = ()> + Send + 'sta
     }
 }
 
-/// Follows files until the server stops.
+/// Runs a task until the server stops.
 async fn until(stopped: impl Future<Output = ()>, following: impl Future<Output = ()>) {
     tokio::select! {
         () = following => {}

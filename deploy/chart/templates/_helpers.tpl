@@ -51,6 +51,11 @@ labels:
 {{- if eq .Values.mode "watch" }}true{{ end }}
 {{- end }}
 
+{{- /* "true" where plimsoll makes kube-scheduler try rejected pods again, else empty. */ -}}
+{{- define "plimsoll.wakes" -}}
+{{- if and (include "plimsoll.watches" .) .Values.wake.enabled }}true{{ end }}
+{{- end }}
+
 {{- /* "true" where plimsoll may bind, else empty. An open port and the right to bind do not go together. */ -}}
 {{- define "plimsoll.binds" -}}
 {{- if and .Values.bind.enabled (not (include "plimsoll.watches" .)) }}

@@ -45,6 +45,11 @@
 {{- else if include "plimsoll.watches" . }}
 - --no-bind
 {{- end }}
+{{- if include "plimsoll.wakes" . }}
+- --wake-object={{ include "plimsoll.fullname" . }}-wake
+{{- else if include "plimsoll.watches" . }}
+- --no-wake
+{{- end }}
 {{- with .Values.extraArgs }}
 {{ toYaml . }}
 {{- end }}

@@ -6,8 +6,12 @@ mod fence;
 
 use std::{collections::BTreeMap, env, fmt, path::Path, sync::Arc, time::Duration};
 
-use k8s_openapi::api::core::v1::ConfigMap;
-use kube::{Api, Client};
+use k8s_openapi::api::{core::v1::ConfigMap, storage::v1::CSIStorageCapacity};
+use kube::{
+    Api, Client,
+    api::{Patch, PatchParams},
+};
+use serde_json::json;
 
 pub(crate) use self::error::error_text;
 pub use self::{credentials::Credentials, error::ConnectError};
@@ -88,6 +92,23 @@ impl ApiServer {
         let config_maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), namespace);
         let read = config_maps.get(name).await.map_err(|error| error_text(&error));
         Ok(read?.data.unwrap_or_default())
+    }
+
+    /// Gives a `CSIStorageCapacity` this annotation. It sets no deadline.
+    ///
+    /// # Errors
+    /// Says why it has not been written, in the words of the API server if it refuses.
+    pub async fn annotate_storage_capacity(
+        &self,
+        namespace: &str,
+        name: &str,
+        annotation: &str,
+        value: &str,
+    ) -> Result<(), String> {
+        let capacities: Api<CSIStorageCapacity> = Api::namespaced(self.client.clone(), namespace);
+        let patch = json!({"metadata": {"annotations": {annotation: value}}});
+        let patched = capacities.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await;
+        patched.map(drop).map_err(|error| error_text(&error))
     }
 
     /// A client that writes while this term lasts, and never after it.

@@ -15,6 +15,7 @@ mod observer;
 mod preempt;
 mod prioritize;
 mod query;
+mod rejected_pods;
 mod roster;
 mod scale;
 mod trial;
@@ -39,8 +40,10 @@ pub(crate) use context::RequestContext;
 pub(crate) use explain::{explain, shadow, survey};
 pub(crate) use filter::filter;
 pub(crate) use node_cache::NodeCache;
+pub(crate) use observer::BackgroundObserver;
 pub(crate) use preempt::{preempt, shadow_preempt};
 pub(crate) use prioritize::prioritize;
+pub(crate) use rejected_pods::{RejectedPod, RejectedPods};
 
 #[cfg(test)]
 mod tests;

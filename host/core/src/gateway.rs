@@ -4,7 +4,10 @@ use std::{
     collections::BTreeMap,
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -14,9 +17,9 @@ use parking_lot::Mutex;
 use crate::{
     cache::DecisionTable,
     decide::{
-        self, BIND_CALL_WAIT, BindCalls, BindOutcome, BindQueue, BindReport, Bound, Caller, CandidateQuery,
-        DecideError, Explanation, FilterOutcome, Group, KnownNodes, NodeCache, Nodes, Observer, PreemptOutcome, Query,
-        RequestContext, Roster, ScoreScale, Survey, Unbound,
+        self, BIND_CALL_WAIT, BackgroundObserver, BindCalls, BindOutcome, BindQueue, BindReport, Bound, Caller,
+        CandidateQuery, DecideError, Explanation, FilterOutcome, Group, KnownNodes, NodeCache, Nodes, Observer,
+        PreemptOutcome, Query, RejectedPod, RejectedPods, RequestContext, Roster, ScoreScale, Survey, Unbound,
     },
     model::{
         BindQuery, Binder, Blocking, Clock, Cluster, Facts, Leader, Mode, Pod, RequestId, Verb,
@@ -42,6 +45,12 @@ pub struct Gateway {
     pub(crate) node_cache: NodeCache,
     binder: OnceLock<Arc<dyn Binder>>,
     binds: BindQueue,
+    /// None where nobody wakes them.
+    rejected: OnceLock<RejectedPods>,
+    /// Counts the changes that kube-scheduler has no event for: of policies, facts and namespaces.
+    changes: AtomicU64,
+    /// The last of them after which the rejected pods were decided again.
+    last_revisited: AtomicU64,
     clock: Arc<dyn Clock>,
     observer: Arc<dyn Observer>,
     request_timeout: Duration,
@@ -76,6 +85,9 @@ impl Gateway {
             node_cache: NodeCache::new(column_bytes(DEFAULT_CACHE_BYTES)),
             binder: OnceLock::new(),
             binds: BindQueue::default(),
+            rejected: OnceLock::new(),
+            changes: AtomicU64::default(),
+            last_revisited: AtomicU64::default(),
             clock,
             observer,
             request_timeout: request_timeout.min(MAX_REQUEST_TIMEOUT),
@@ -127,6 +139,7 @@ impl Gateway {
             self.publish_facts();
         }
         self.roster.store(roster);
+        self.changes.fetch_add(1, Ordering::SeqCst);
     }
 
     /// The cluster in force, where the gateway has a view of the cluster; pods whose place is reserved are on their nodes.
@@ -175,10 +188,13 @@ impl Gateway {
         cluster.names();
         cluster.set_facts(self.facts.current());
         cluster.columns().set_limit(column_bytes(self.cache_bytes));
-        if let Some(before) = self.cluster() {
-            cluster.follow(&before);
+        let before = self.cluster();
+        if let Some(before) = &before {
+            cluster.follow(before);
         }
+        let is_changed = before.is_none_or(|before| !cluster.has_facts_and_namespaces_of(&before));
         self.cluster.store(Some(cluster));
+        self.changes.fetch_add(is_changed.into(), Ordering::SeqCst);
     }
 
     /// The time and the facts that a request sees to its end.
@@ -215,10 +231,10 @@ impl Gateway {
     /// # Errors
     /// If the request makes no sense, or a policy failed whose faults fail the decision.
     pub fn filter(&self, group: &str, query: &Query<'_>) -> Result<(FilterOutcome, PostReplyWork), DecideError> {
-        let name = group;
+        let (name, changes) = (group, self.changes.load(Ordering::SeqCst));
         let group = self.group(name)?;
         let context = self.context(query, self.cluster().as_ref(), OwnPlace::AsThePodSays)?;
-        let (outcome, mut after) = self.decide(query.received, |caller| {
+        let (outcome, mut after) = self.decide(&self.caller(query.received), |caller| {
             let outcome = decide::filter(caller, &group, &context)?;
             if outcome.rejected.len() < context.len() {
                 return Ok(outcome);
@@ -230,12 +246,70 @@ impl Gateway {
             decide::filter(caller, &group, &self.context(&query, Some(&without), OwnPlace::AsThePodSays)?)
         })?;
         let left = query.nodes.len() - outcome.rejected.len();
+        if let Some(rejected) = self.rejected.get() {
+            if left == 0 {
+                rejected.insert(name, &context, self.clock.now());
+                let now = context.whole().and_then(|own| Some((own, self.cluster()?)));
+                let is_outdated = now.is_some_and(|(own, now)| !own.has_facts_and_namespaces_of(&now));
+                if is_outdated || self.changes.load(Ordering::SeqCst) != changes {
+                    // It was decided before a change, and missed by those who decide again after it.
+                    self.changes.fetch_add(1, Ordering::SeqCst);
+                }
+            } else {
+                rejected.remove(query.pod.uid());
+            }
+        }
         // kube-scheduler asks for no scores of a single node.
         if query.may_bind && self.expects_binds() && (left == 1 || (left > 1 && !group.has_scores())) {
             self.bind_calls.decided(name, &query.pod);
         }
         self.defer_shadow(&mut after, group, context, &[Verb::Filter]);
         Ok((outcome, after))
+    }
+
+    /// Keeps the pods that filter requests leave without a node, for [`Gateway::frees_rejected_pods`].
+    pub fn keep_rejected_pods(&self) {
+        let _ = self.rejected.set(RejectedPods::default());
+    }
+
+    /// Decides again about the pods that filter requests left without a node, after changes that kube-scheduler has no
+    /// event for: of policies, facts, namespaces and the time. Returns whether any of them would keep a node now. It
+    /// takes as long as guests may.
+    pub fn frees_rejected_pods(&self) -> bool {
+        let changes = self.changes.load(Ordering::SeqCst);
+        // A cluster that comes after this counts as another change.
+        let (Some(rejected), Some(cluster)) = (self.rejected.get(), self.cluster()) else { return false };
+        let is_changed = self.last_revisited.swap(changes, Ordering::SeqCst) != changes;
+        let mut due = rejected.due(is_changed || self.roster().reads_time(), self.clock.now());
+        if due.is_empty() {
+            return false;
+        }
+        for pod in cluster.slots().iter().filter_map(|slot| slot.placed.as_ref()).flat_map(|placed| placed.pods()) {
+            if due.remove(pod.uid()).is_some() {
+                rejected.remove(pod.uid());
+            }
+        }
+        let mut is_any_free = false;
+        for (uid, pod) in due {
+            let keeps_node = self.keeps_node(&pod, &cluster);
+            is_any_free |= keeps_node == Ok(true);
+            // A fault of a policy may pass.
+            rejected.decided(&uid, keeps_node.unwrap_or(true), self.clock.now());
+        }
+        is_any_free
+    }
+
+    /// Whether a filter request about the pod would keep a node now.
+    fn keeps_node(&self, rejected: &RejectedPod, cluster: &Arc<Cluster>) -> Result<bool, DecideError> {
+        let (group, slots, received) = (self.group(&rejected.group)?, rejected.slots(cluster), self.clock.now());
+        let nodes = Nodes::Slots { cluster: Some(cluster), slots: &slots };
+        let query = Query { pod: Arc::clone(&rejected.pod), nodes, received, may_bind: false };
+        let context = self.context(&query, Some(cluster), OwnPlace::AsThePodSays)?;
+        let observer = Arc::new(BackgroundObserver(Arc::clone(&self.observer)));
+        let caller = Caller::new(Arc::clone(&self.clock), observer, received, self.request_timeout).in_background();
+        let (outcome, inserts) = self.decide(&caller, |caller| decide::filter(caller, &group, &context))?;
+        inserts.run();
+        Ok(outcome.rejected.len() < context.len())
     }
 
     /// How good is each node, on this scale? The scores are in the order of the request.
@@ -252,7 +326,7 @@ impl Gateway {
         let group = self.group(name)?;
         let context = self.context(query, self.cluster().as_ref(), OwnPlace::AsThePodSays)?;
         let (outcome, mut after) =
-            self.decide(query.received, |caller| decide::prioritize(caller, &group, &context, scale))?;
+            self.decide(&self.caller(query.received), |caller| decide::prioritize(caller, &group, &context, scale))?;
         if query.may_bind && self.expects_binds() {
             self.bind_calls.decided(name, &query.pod);
         }
@@ -390,11 +464,10 @@ impl Gateway {
     /// Decides. New answers are inserted into the cache after the reply; if the decision failed, before it.
     fn decide<T>(
         &self,
-        received: Instant,
+        caller: &Caller,
         decide: impl FnOnce(&Caller) -> Result<T, DecideError>,
     ) -> Result<(T, PostReplyWork), DecideError> {
-        let caller = self.caller(received);
-        let outcome = decide(&caller);
+        let outcome = decide(caller);
         let mut after = PostReplyWork { cache_inserts: caller.take_deferred(), ..PostReplyWork::default() };
         if !after.is_empty() {
             // The columns of the cluster in force and those of whole nodes have a quarter each.

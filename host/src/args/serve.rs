@@ -83,6 +83,15 @@ pub(crate) struct ViewArgs {
     /// interval; this file must be outside --policies [default: none]
     #[arg(long, env = "PLIMSOLL_FACTS", value_name = "FILE")]
     pub(crate) facts: Option<PathBuf>,
+
+    /// The `CSIStorageCapacity` in the namespace of the Lease that is annotated to make kube-scheduler try rejected pods
+    /// again, when a fact, a policy, a mode or a namespace has changed
+    #[arg(long, env = "PLIMSOLL_WAKE_OBJECT", value_name = "NAME", default_value = "plimsoll-wake")]
+    pub(crate) wake_object: String,
+
+    /// Never make kube-scheduler try rejected pods again
+    #[arg(long, env = "PLIMSOLL_NO_WAKE")]
+    pub(crate) no_wake: bool,
 }
 
 /// The addresses that serve clients, and TLS of the extender port.

@@ -73,6 +73,10 @@ pub(crate) struct TlsMetrics {
     expiry: Gauge,
 }
 
+/// Counts the wakes of rejected pods.
+#[derive(Clone)]
+pub(crate) struct WakeMetrics(Family<Labels<1>, Counter>);
+
 // === impl PolicyMetrics ===
 
 impl PolicyMetrics {
@@ -296,5 +300,27 @@ impl TlsObserver for TlsMetrics {
 
     fn expires(&self, at: SystemTime) {
         self.expiry.set(at.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()) as i64);
+    }
+}
+
+// === impl WakeMetrics ===
+
+impl WakeMetrics {
+    pub(super) fn new(registry: &mut Registry) -> Self {
+        let help = "Times that kube-scheduler was told to try rejected pods again, by result";
+        let own = Self(registered(registry, "wakes", help));
+        for is_sent in [true, false] {
+            drop(own.0.get_or_create(&Self::labels(is_sent)));
+        }
+        own
+    }
+
+    /// kube-scheduler was told, or could not be.
+    pub(crate) fn woke(&self, is_sent: bool) {
+        self.0.get_or_create(&Self::labels(is_sent)).inc();
+    }
+
+    fn labels(is_sent: bool) -> Labels<1> {
+        [("result", if is_sent { "sent" } else { "failed" }.into())]
     }
 }

@@ -126,6 +126,11 @@ impl FakeApi {
         self.shared.lock().last_binding.clone()
     }
 
+    /// The path and the body of each patch so far.
+    pub fn patches(&self) -> Vec<(String, Value)> {
+        self.shared.lock().patches.clone()
+    }
+
     /// Says from now on that it is of Kubernetes 1 with this minor version.
     pub fn set_minor_version(&self, version: &'static str) {
         self.shared.lock().minor_version = Some(version);

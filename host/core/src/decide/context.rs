@@ -82,6 +82,17 @@ impl RequestContext {
         self.node_set.whole.cluster()?.without_forwarded().map(Arc::new)
     }
 
+    /// The cluster in force.
+    pub(crate) fn whole(&self) -> Option<&Cluster> {
+        self.node_set.whole.cluster()
+    }
+
+    /// The names of the nodes that the cluster knows.
+    pub(crate) fn node_names(&self) -> impl Iterator<Item = Arc<str>> {
+        let slots = self.cluster().slots();
+        self.node_set.slots.iter().filter_map(|slot| Some(Arc::clone(slots.get(*slot as usize)?.node.name())))
+    }
+
     pub(crate) fn pod(&self) -> &Pod {
         &self.node_set.pod
     }

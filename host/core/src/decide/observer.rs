@@ -1,6 +1,6 @@
 //! Reports of core's calls to the outside: for metrics and logs.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use crate::{
     cache::Disabled,
@@ -79,6 +79,19 @@ pub struct ShadowRejections<'r> {
     pub node: &'r str,
     /// Why that one.
     pub reason: &'r str,
+}
+
+/// For decisions that no request asks for: passes on what is about a policy as a whole.
+pub(crate) struct BackgroundObserver(pub(crate) Arc<dyn Observer>);
+
+impl Observer for BackgroundObserver {
+    fn circuit_opened(&self, member: &Member, verb: Verb) {
+        self.0.circuit_opened(member, verb);
+    }
+
+    fn cache_disabled(&self, member: &Member, verb: Verb, why: Disabled) {
+        self.0.cache_disabled(member, verb, why);
+    }
 }
 
 /// Ignores everything.

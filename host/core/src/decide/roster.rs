@@ -145,6 +145,12 @@ impl Roster {
         self.reads_pods
     }
 
+    /// Whether a policy that is in force may read the time.
+    pub(crate) fn reads_time(&self) -> bool {
+        let reads = |member: &Arc<Member>| member.policy.imports().iter().any(|import| import == "host.now");
+        self.members().any(|member| member.config.mode == Mode::Enforce && reads(member))
+    }
+
     /// The same, and how each policy stands, by name with group.
     #[must_use]
     pub fn with_states(self, states: BTreeMap<Arc<str>, PolicyState>) -> Self {

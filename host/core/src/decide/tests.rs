@@ -12,6 +12,7 @@ mod model;
 mod nodes;
 mod preempt;
 mod prioritize;
+mod rejected;
 mod remember;
 mod shadow;
 mod whole_cluster;

@@ -119,6 +119,12 @@ impl Cluster {
         self.facts.get()
     }
 
+    /// Whether it has the facts and the namespaces of another snapshot.
+    pub(crate) fn has_facts_and_namespaces_of(&self, other: &Self) -> bool {
+        let of = |cluster: &Self| (cluster.facts.get().map(Arc::as_ptr), cluster.namespaces.as_ref().map(Arc::as_ptr));
+        of(self) == of(other)
+    }
+
     /// The namespace with this name; none if it is not known.
     pub(crate) fn namespace(&self, name: &str) -> Option<&Namespace> {
         self.namespaces.as_ref()?.get(name).map(AsRef::as_ref)

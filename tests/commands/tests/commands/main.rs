@@ -32,6 +32,7 @@ mod test_finding;
 mod test_pitfalls;
 mod tls;
 mod tools;
+mod wake;
 
 use std::path::Path;
 

@@ -182,7 +182,7 @@ fn helm_installs_upgrades_rolls_back_and_leaves_nothing_behind() {
     assert_eq!(replicas(), "2");
     release(&["uninstall", "plimsoll"]);
     let kinds = "deployments,services,networkpolicies,poddisruptionbudgets,serviceaccounts,roles,rolebindings,\
-                 clusterroles,clusterrolebindings";
+                 clusterroles,clusterrolebindings,csistoragecapacities";
     let left = ["get", kinds, "-A", "-l", "app.kubernetes.io/name=plimsoll", "-o", "name"];
     assert_eq!(cluster.kubectl(&left).unwrap(), "");
 }

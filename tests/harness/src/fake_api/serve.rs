@@ -152,6 +152,10 @@ fn answer(state: &mut State, request: &Request) -> Answer {
                 }
             }
         }
+        ("PATCH", ["apis", "storage.k8s.io", "v1", "namespaces", _, "csistoragecapacities", _]) => {
+            state.patches.push((request.path().to_owned(), body));
+            (200, json!({"metadata": {}, "storageClassName": "none"}))
+        }
         _ => refusal(404, &request.target),
     })
 }

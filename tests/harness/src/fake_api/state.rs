@@ -44,6 +44,8 @@ pub(super) struct State {
     pub(super) held: Option<&'static str>,
     pub(super) fates: VecDeque<Fate>,
     pub(super) bindings: u64,
+    /// The paths and bodies of all patches.
+    pub(super) patches: Vec<(String, Value)>,
     pub(super) last_binding: Option<(String, Value)>,
     pub(super) watches_are_silent: bool,
     /// Texts for the watches of the resource with a path.

@@ -1,0 +1,112 @@
+//! The pods that filter requests left without a node.
+//!
+//! kube-scheduler tries such a pod again after events of pods, nodes and volumes. Of a fact, a policy file or a label of
+//! a namespace it hears nothing, so the pod would wait for five minutes: these pods are decided again here.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+
+use crate::{
+    decide::RequestContext,
+    model::{Cluster, Pod},
+};
+
+/// Maximum pods that are kept, and the bytes of their JSON; the pods that were asked about last stay.
+const MAX_PODS: usize = 1_000;
+const MAX_BYTES: usize = 32 << 20;
+
+/// A pod that kube-scheduler has not asked about for this long is gone: it asks about each at least every 5.5 minutes.
+const MAX_AGE: Duration = Duration::from_mins(10);
+
+/// kube-scheduler names all nodes that its own filters accept, unless they are this many or more: then the names may be a
+/// sample (its `minFeasibleNodesToFind`).
+const MIN_SAMPLE: usize = 100;
+
+/// The number of times that a pod which stays rejected causes a wake without another change. The pauses double from 1 s
+/// to 32 s.
+const MAX_WAKES: u32 = 6;
+
+/// By UID.
+#[derive(Debug, Default)]
+pub(crate) struct RejectedPods(Mutex<HashMap<Box<str>, RejectedPod>>);
+
+/// A pod, with the request that left it without a node.
+#[derive(Debug, Clone)]
+pub(crate) struct RejectedPod {
+    pub(crate) pod: Arc<Pod>,
+    pub(crate) group: Box<str>,
+    /// The nodes that kube-scheduler's own filters accept; none if they are not known.
+    nodes: Option<Arc<[Arc<str>]>>,
+    asked: Instant,
+    /// The wakes that it has caused, and when it may cause the next.
+    wakes: u32,
+    pause_until: Option<Instant>,
+}
+
+// === impl RejectedPods ===
+
+impl RejectedPods {
+    /// The pod of a request has no node left.
+    pub(crate) fn insert(&self, group: &str, context: &RequestContext, now: Instant) {
+        let pod = Arc::clone(&context.node_set.pod);
+        if pod.uid().is_empty() || context.len() == 0 {
+            return;
+        }
+        let nodes = (context.len() < MIN_SAMPLE).then(|| context.node_names().collect());
+        let mut pods = self.0.lock();
+        let (wakes, pause_until) = pods.remove(pod.uid()).map_or((0, None), |own| (own.wakes, own.pause_until));
+        let rejected = RejectedPod { pod, group: group.into(), nodes, asked: now, wakes, pause_until };
+        pods.insert(rejected.pod.uid().into(), rejected);
+        let bytes = |own: &RejectedPod| own.pod.json().map_or(0, Bytes::len);
+        while pods.len() > MAX_PODS || pods.values().map(bytes).sum::<usize>() > MAX_BYTES {
+            let Some(oldest) = pods.iter().min_by_key(|(_, own)| own.asked).map(|(uid, _)| uid.clone()) else { break };
+            pods.remove(&oldest);
+        }
+    }
+
+    /// The pod has a node, or may get one.
+    pub(crate) fn remove(&self, uid: &str) {
+        self.0.lock().remove(uid);
+    }
+
+    /// The pods to decide again, by UID: all if anything `is_changed`, or those whose wake has freed nothing, after a pause.
+    pub(crate) fn due(&self, is_changed: bool, now: Instant) -> HashMap<Box<str>, RejectedPod> {
+        let mut pods = self.0.lock();
+        pods.retain(|_, own| now.saturating_duration_since(own.asked) < MAX_AGE);
+        if is_changed {
+            // One more, if the change comes within a pause.
+            pods.values_mut().for_each(|own| own.wakes = own.wakes.min(MAX_WAKES - 1));
+        }
+        let is_due = |own: &RejectedPod| match own.pause_until {
+            None => is_changed,
+            Some(until) => until <= now && own.wakes < MAX_WAKES,
+        };
+        pods.iter().filter(|(_, own)| is_due(own)).map(|(uid, own)| (uid.clone(), own.clone())).collect()
+    }
+
+    /// A pod was decided again. One that causes a wake is decided once more after a pause, any other after a change.
+    pub(crate) fn decided(&self, uid: &str, causes_wake: bool, now: Instant) {
+        let mut pods = self.0.lock();
+        let Some(own) = pods.get_mut(uid) else { return };
+        own.pause_until = causes_wake.then(|| now + Duration::from_secs(1 << own.wakes));
+        own.wakes += u32::from(causes_wake);
+    }
+}
+
+// === impl RejectedPod ===
+
+impl RejectedPod {
+    /// The slots of its nodes in a cluster.
+    pub(crate) fn slots(&self, cluster: &Cluster) -> Arc<[u32]> {
+        match &self.nodes {
+            Some(names) => names.iter().filter_map(|name| cluster.find(name)).collect(),
+            None => Arc::clone(cluster.all_slots()),
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Pods that filter requests left without a node are decided again when something changes of which kube-scheduler does
+//! not hear.
+
+use std::{sync::Arc, time::Duration};
+
+use hashbrown::HashMap;
+
+use super::fixture::*;
+use crate::{
+    decide::{Member, Roster},
+    model::{
+        AbsentFacts, Cluster, FactAccess, FactSource, Facts, Mode, Namespace, PodRead, Read, Value, Verdict, View,
+    },
+};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Rejects nodes that are closed: by a fact about the node, or by a label of the pod's namespace.
+fn is_closed(view: &View, node: u32) -> bool {
+    let closed = Ok(Value::Text("closed".into()));
+    view.read(Read::FactsNodeText { node, source: "gate" }) == closed
+        || view.read(Read::Pod(PodRead::NamespaceLabel("gate"))) == closed
+}
+
+fn mk_gate(mode: Mode) -> Arc<Member> {
+    let verdict = |view: &View, node| if is_closed(view, node) { unschedulable("closed") } else { Verdict::Fits };
+    let policy = FakePolicy::default().function().filter_each(verdict);
+    let member = Arc::into_inner(mk_member("gate", policy, |config| config.mode = mode)).unwrap();
+    Arc::new(Member { fact_access: Arc::new(FactAccess::new([("gate", "gate")], AbsentFacts::default())), ..member })
+}
+
+fn mk_facts(closed: &[&str]) -> Facts {
+    let source = FactSource::from_texts(closed.iter().map(|node| (*node, "closed"))).unwrap();
+    Facts::from_iter([(Arc::from("gate"), Arc::new(source))])
+}
+
+fn mk_namespace(gate: &str) -> Cluster {
+    let json = format!(r#"{{"metadata":{{"name":"ml","labels":{{"gate":"{gate}"}}}}}}"#);
+    let namespace = Arc::new(Namespace::from_json(json.as_bytes()).unwrap());
+    let all = HashMap::from_iter([(Arc::from("ml"), namespace)]);
+    mk_three().successor(mk_three().slots().clone()).with_namespaces(Some(Arc::new(all)))
+}
+
+/// All nodes are closed to the pod, and it is kept.
+fn mk_fixture() -> Fixture {
+    let fixture = Fixture::of([mk_gate(Mode::Enforce)]);
+    fixture.gateway.keep_rejected_pods();
+    fixture.gateway.set_facts(&mk_facts(&["n1", "n2", "n3"]));
+    assert_eq!(fixture.filter(&["n1", "n2"]).unwrap().len(), 2);
+    assert!(!fixture.gateway.frees_rejected_pods());
+    fixture
+}
+
+#[test]
+fn a_pod_is_freed_by_what_it_was_rejected_for_and_by_nothing_else() {
+    type Change = fn(&Fixture);
+    let cases: [(&str, Change, bool); 8] = [
+        ("nothing", |_| {}, false),
+        ("a fact about its node", |fixture| fixture.gateway.set_facts(&mk_facts(&["n1", "n3"])), true),
+        ("a node that was not asked about", |fixture| fixture.gateway.set_facts(&mk_facts(&["n1", "n2"])), false),
+        ("a mode", |fixture| fixture.gateway.set_roster(Arc::new(Roster::of_root(vec![mk_gate(Mode::Off)]))), true),
+        ("a removal", |fixture| fixture.gateway.set_roster(Arc::new(Roster::of_root(vec![]))), true),
+        (
+            "a namespace that closes in place of the facts",
+            |fixture| {
+                fixture.gateway.set_cluster(Arc::new(mk_namespace("closed")));
+                fixture.gateway.set_facts(&mk_facts(&[]));
+                assert!(!fixture.gateway.frees_rejected_pods());
+                fixture.gateway.set_cluster(Arc::new(mk_namespace("open")));
+            },
+            true,
+        ),
+        (
+            "the place that it got",
+            |fixture| {
+                let nodes = ["n1", "n2", "n3"].map(|name| mk_node(name, &[]));
+                fixture.gateway.set_cluster(mk_cluster(&nodes, &[mk_placed("uid-new", "n3", 0, "1")]));
+                fixture.gateway.set_facts(&mk_facts(&[]));
+            },
+            false,
+        ),
+        (
+            "a filter that leaves it a node",
+            |fixture| {
+                fixture.gateway.set_facts(&mk_facts(&["n1"]));
+                assert_eq!(fixture.filter(&["n1", "n2"]).unwrap().len(), 1);
+            },
+            false,
+        ),
+    ];
+    for (what, change, is_freed) in cases {
+        let fixture = mk_fixture();
+        change(&fixture);
+        fixture.calls();
+        assert_eq!(fixture.gateway.frees_rejected_pods(), is_freed, "{what}");
+        assert_eq!(fixture.calls(), [], "no request asks: {what}");
+    }
+}
+
+#[test]
+fn a_pod_that_stays_rejected_causes_fewer_and_fewer_wakes() {
+    let fixture = mk_fixture();
+    fixture.gateway.set_roster(Arc::new(Roster::of_root(vec![])));
+    let wakes: Vec<u64> = (0..300)
+        .filter(|_| {
+            let is_freed = fixture.gateway.frees_rejected_pods();
+            fixture.clock.advance(SECOND);
+            is_freed
+        })
+        .collect();
+    assert_eq!(wakes, [0, 1, 3, 7, 15, 31]);
+    fixture.gateway.set_roster(Arc::new(Roster::of_root(vec![])));
+    assert!(fixture.gateway.frees_rejected_pods(), "another change is another chance");
+    fixture.clock.advance(601 * SECOND);
+    fixture.gateway.set_roster(Arc::new(Roster::of_root(vec![])));
+    assert!(!fixture.gateway.frees_rejected_pods(), "kube-scheduler has not asked about it for ten minutes");
+}
+
+#[test]
+fn the_end_of_an_interval_frees_a_pod_by_itself() {
+    let policy = FakePolicy::default().function().importing(&["host.now"]).filter_each(|view, _| {
+        let now = view.read(Read::HostNow(60)).unwrap();
+        if matches!(now, Value::Number(now) if now > START as i64) { Verdict::Fits } else { unschedulable("early") }
+    });
+    let fixture = Fixture::of([mk_member("clock", policy, |_| {})]);
+    fixture.gateway.keep_rejected_pods();
+    assert_eq!(fixture.filter(&["n1"]).unwrap().len(), 1);
+    let seconds = (0..60).take_while(|_| {
+        fixture.clock.advance(SECOND);
+        !fixture.gateway.frees_rejected_pods()
+    });
+    // The next minute begins 40 seconds after START.
+    assert_eq!(seconds.count(), 39);
+}
+
+#[test]
+fn the_last_thousand_pods_are_kept_and_a_long_list_of_nodes_stands_for_all() {
+    let names: Vec<String> = (0..120).map(|node| format!("n{node}")).collect();
+    let nodes: Vec<_> = names.iter().map(|name| mk_node(name, &[])).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let fixture = Fixture::new(vec![mk_gate(Mode::Enforce)], Some(mk_cluster(&nodes, &[])));
+    fixture.gateway.keep_rejected_pods();
+    fixture.gateway.set_facts(&mk_facts(&names));
+    for pod in 0..=1000 {
+        fixture.filter_about(&format!("u{pod}"), &[if pod == 0 { "n0" } else { "n1" }]).unwrap();
+        fixture.clock.advance(Duration::from_millis(1));
+    }
+    fixture.gateway.set_facts(&mk_facts(&names[1..]));
+    assert!(!fixture.gateway.frees_rejected_pods(), "the first pod went");
+    fixture.filter_about("many", &names[1..101]).unwrap();
+    fixture.gateway.set_facts(&mk_facts(&names[..119]));
+    assert!(fixture.gateway.frees_rejected_pods(), "kube-scheduler may have left out the last node");
+}
