@@ -11,8 +11,8 @@ use std::{
 use axum::http::StatusCode;
 use bytes::Bytes;
 use plimsoll_core::{
-    BindOutcome, BindQuery, Cluster, DecideError, FaultKind, Gateway, Pod, PodId, PostReplyWork, Query, ScoreScale,
-    TieBreak,
+    BindOutcome, BindQuery, Cluster, DecideError, FaultKind, FilterOutcome, Gateway, Pod, PodId, PostReplyWork, Query,
+    ScoreScale, TieBreak,
 };
 
 use crate::{
@@ -183,13 +183,18 @@ impl ExtenderVerb {
             Self::Filter => {
                 let decide = |query: &Query<'_>| gateway.filter(group, query);
                 let cluster = gateway.cluster_for_filter(group, origin.may_bind);
-                on_nodes(backend, cluster.as_ref(), body, origin, memory, decide, encode::filter)
+                on_nodes(backend, cluster.as_ref(), body, origin, memory, decide, |nodes, query, mut outcome| {
+                    if outcome.rejected.len() == nodes.len() {
+                        stabilise(backend, group, query, nodes, &mut outcome);
+                    }
+                    encode::filter(nodes, &outcome)
+                })
             }
             Self::Prioritize(scale) => {
                 let decide = |query: &Query<'_>| gateway.prioritize(scale, group, query);
                 let cluster = gateway.cluster();
-                on_nodes(backend, cluster.as_ref(), body, origin, memory, decide, |nodes, scores| {
-                    encode::prioritize(nodes, scores)
+                on_nodes(backend, cluster.as_ref(), body, origin, memory, decide, |nodes, _, scores| {
+                    encode::prioritize(nodes, &scores)
                 })
             }
             Self::Preempt => preempt(backend, group, body, origin, memory),
@@ -245,7 +250,7 @@ fn on_nodes<T>(
     RequestOrigin { received, may_bind }: RequestOrigin,
     memory: &mut MemoryReservation,
     decide: impl FnOnce(&Query<'_>) -> Result<(T, PostReplyWork), DecideError>,
-    encode: impl FnOnce(&WireNodes, &T) -> Vec<u8>,
+    encode: impl FnOnce(&WireNodes, &Query<'_>, T) -> Vec<u8>,
 ) -> Result<Handling, WireError> {
     let known = || cache.known_nodes(gateway.known_nodes());
     let args = decode::extender_args(body, &cache.names(cluster.map(Arc::as_ref)), &known, max_nodes)?;
@@ -256,7 +261,20 @@ fn on_nodes<T>(
     let nodes = args.nodes.as_query(cluster);
     let query = Query { pod: pod(cache, &args.pod)?, nodes, received, may_bind };
     let (outcome, after) = decide(&query).map_err(|error| about(cache, PodId::of(&query.pod), error))?;
-    Ok(Handling::Reply(ExtenderReply::decided(encode(&args.nodes, &outcome), args.nodes.len(), after)))
+    Ok(Handling::Reply(ExtenderReply::decided(encode(&args.nodes, &query, outcome), args.nodes.len(), after)))
+}
+
+/// Keeps the reasons of a pod that is left without a node.
+fn stabilise(
+    Backend { gateway, cache, .. }: Backend<'_>,
+    group: &str,
+    query: &Query<'_>,
+    nodes: &WireNodes,
+    outcome: &mut FilterOutcome,
+) {
+    if let (Some(pod), Some(group)) = (PodId::of(&query.pod), gateway.roster().group(group)) {
+        cache.texts.stabilise(pod, group, outcome, |at| encode::name(nodes, at), Instant::now());
+    }
 }
 
 fn preempt(
@@ -289,7 +307,7 @@ fn about(cache: &RequestCache, pod: Option<PodId<'_>>, error: DecideError) -> Wi
     };
     let mut error = WireError::from(error).about(pod);
     if let (Some(pod), Some(message)) = (&error.pod, message) {
-        error.outside = cache.faults.text(&pod.uid, error.outside, &message, Instant::now());
+        error.outside = cache.texts.text(&pod.uid, error.outside, &message, Instant::now());
     }
     error
 }

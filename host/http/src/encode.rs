@@ -128,10 +128,19 @@ fn kept_runs(nodes: usize, outcome: &FilterOutcome) -> impl Iterator<Item = Rang
 #[inline]
 fn push_name(out: &mut Vec<u8>, nodes: &WireNodes, at: usize) {
     if nodes.are_objects() {
-        push_json(out, &nodes.known_name(at).map_or_else(|| node_name(nodes.json(at)), Cow::Borrowed));
+        push_json(out, &object_name(nodes, at));
     } else {
         out.extend_from_slice(nodes.json(at));
     }
+}
+
+/// The name of a node of the request, in the form of the request's mode.
+pub(crate) fn name(nodes: &WireNodes, at: usize) -> Cow<'_, str> {
+    if nodes.are_objects() { object_name(nodes, at) } else { String::from_utf8_lossy(nodes.json(at)) }
+}
+
+fn object_name(nodes: &WireNodes, at: usize) -> Cow<'_, str> {
+    nodes.known_name(at).map_or_else(|| node_name(nodes.json(at)), Cow::Borrowed)
 }
 
 /// `metadata.name` of a Node's JSON; empty if it has none. Core has parsed the object before, so it is valid.

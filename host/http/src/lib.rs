@@ -16,10 +16,10 @@ mod config;
 mod decode;
 mod encode;
 mod error;
-mod fault_texts;
 mod peers;
 mod request_cache;
 mod server;
+mod stable_texts;
 mod tls;
 mod wire;
 

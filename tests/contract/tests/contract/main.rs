@@ -12,6 +12,7 @@ mod limits;
 mod probes;
 mod recordings;
 mod reserved;
+mod retries;
 mod service;
 mod statuses;
 mod tls;

@@ -1,0 +1,90 @@
+//! The reasons of a pod that is left without a node: kube-scheduler tries it again at once if they change.
+
+use std::collections::BTreeMap;
+
+use plimsoll_contract::rules::{Fake, member};
+use plimsoll_core::{Ask, NodeRead, PodRead, Read, Value, Verdict};
+use plimsoll_http::WireConfig;
+use serde_json::{Value as Json, json};
+
+use crate::world::server_with;
+
+fn text(ask: &Ask, read: Read<'_>) -> Option<String> {
+    match ask.view.read(read) {
+        Ok(Value::Text(text)) => Some(text.into_owned()),
+        _ => None,
+    }
+}
+
+/// Rejects a node by the reason in the pod's annotation `POLICY/NODE`, for ever if it begins with `!`; `RV` stands for
+/// the pod's resourceVersion.
+fn by_annotation(policy: &'static str) -> Fake {
+    Fake::default().filter(move |ask, node| {
+        let node = text(ask, Read::Node(node, NodeRead::Name)).unwrap();
+        let Some(reason) = text(ask, Read::Pod(PodRead::Annotation(&format!("{policy}/{node}")))) else {
+            return Verdict::Fits;
+        };
+        let version = text(ask, Read::Pod(PodRead::Field("/metadata/resourceVersion"))).unwrap();
+        let reason = reason.replace("RV", version.trim_matches('"'));
+        match reason.strip_prefix('!') {
+            Some(reason) => Verdict::Unresolvable(reason.into()),
+            None => Verdict::Unschedulable(reason.as_str().into()),
+        }
+    })
+}
+
+/// A filter request about `node-00000` and `node-00001`, which the policies a and b reject by these reasons.
+fn request(whole: bool, uid: &str, version: usize, [a0, a1, b0, b1]: [&str; 4]) -> String {
+    let reasons = [("a/node-00000", a0), ("a/node-00001", a1), ("b/node-00000", b0), ("b/node-00001", b1)];
+    let reasons: BTreeMap<_, _> = reasons.into_iter().filter(|(_, reason)| !reason.is_empty()).collect();
+    let version = version.to_string();
+    let metadata = json!({"name": uid, "uid": uid, "resourceVersion": version, "annotations": reasons});
+    let mut names = ["node-00000", "node-00001"];
+    // kube-scheduler begins each attempt with another node.
+    names.rotate_left(version.len() % 2);
+    let node = |name: &&str| json!({"metadata": {"name": name, "resourceVersion": version}});
+    let nodes = if whole { json!({"items": names.iter().map(node).collect::<Vec<_>>()}) } else { Json::Null };
+    json!({"Pod": {"metadata": metadata}, "Nodes": nodes, "NodeNames": if whole { Json::Null } else { json!(names) }})
+        .to_string()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pod_keeps_its_reasons_while_the_verdicts_of_each_policy_stay_the_same() {
+    let members = ["a", "b"].map(|name| member(name, by_annotation(name)));
+    let server = server_with(members.into(), WireConfig::default()).await;
+    let mut client = server.client().await.unwrap();
+    // Pod, version, reasons; the reasons of both nodes in the reply.
+    let table: [(&str, usize, [&str; 4], [&str; 2]); 16] = [
+        ("one", 1, ["at RV", "at RV", "", ""], ["a: at 1", "a: at 1"]),
+        ("one", 10, ["at RV", "at RV", "", ""], ["a: at 1", "a: at 1"]),
+        ("another", 11, ["at RV", "at RV", "", ""], ["a: at 11", "a: at 11"]),
+        // The reasons may differ by node, in each attempt in another way.
+        ("each", 1, ["0 at RV", "1 at RV", "", ""], ["a: 0 at 1", "a: 1 at 1"]),
+        ("each", 10, ["0 at RV", "1 at RV", "", ""], ["a: 0 at 1", "a: 1 at 1"]),
+        ("each", 11, ["closed", "closed", "", ""], ["a: 0 at 1", "a: 1 at 1"]),
+        // A changed verdict brings a new text, and an old one again its own.
+        ("each", 12, ["!at RV", "!at RV", "", ""], ["a: at 12", "a: at 12"]),
+        ("each", 13, ["0 at RV", "1 at RV", "", ""], ["a: 0 at 1", "a: 1 at 1"]),
+        ("both", 1, ["at RV", "", "", "b RV"], ["a: at 1", "b: b 1"]),
+        ("both", 10, ["at RV", "", "", "b RV"], ["a: at 1", "b: b 1"]),
+        ("both", 11, ["", "", "0 RV", "1 RV"], ["b: 0 11", "b: 1 11"]),
+        ("both", 12, ["", "", "RV 0", "RV 1"], ["b: 0 11", "b: 1 11"]),
+        // A part of a large cluster: one reason for all nodes stays.
+        ("part", 1, ["at RV", "", "", "b RV"], ["a: at 1", "b: b 1"]),
+        ("part", 2, ["at RV", "at RV", "", ""], ["a: at 1", "a: at 1"]),
+        // A pod that has a node is not tried again.
+        ("some", 1, ["at RV", "", "", ""], ["a: at 1", "-"]),
+        ("some", 2, ["at RV", "", "", ""], ["a: at 2", "-"]),
+    ];
+    for whole in [false, true] {
+        for (pod, version, reasons, expected) in table {
+            let pod = format!("{pod}-{whole}");
+            let reply = client.post("/filter", request(whole, &pod, version, reasons)).await.unwrap().json().unwrap();
+            let said = |node: &str| {
+                let mut maps = ["FailedNodes", "FailedAndUnresolvableNodes"].iter();
+                maps.find_map(|map| reply[*map][node].as_str()).unwrap_or("-").to_owned()
+            };
+            assert_eq!(["node-00000", "node-00001"].map(said), expected, "{pod} {version}: {reply}");
+        }
+    }
+}
