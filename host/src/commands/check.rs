@@ -96,8 +96,18 @@ fn inspect(
         let pods = cluster.slots().iter().flat_map(|slot| slot.placed.iter().flat_map(|placed| placed.pods()));
         (pods.filter(|pod| config.matches.accepts(pod)).count(), cluster.pod_count())
     });
-    let mut report =
-        CheckReport { sidecar, inspection, not_called: None, is_off, calls, purity: None, counts, weight, matches };
+    let mut report = CheckReport {
+        sidecar,
+        inspection,
+        not_called: None,
+        is_off,
+        calls,
+        reason_with_node: None,
+        purity: None,
+        counts,
+        weight,
+        matches,
+    };
     try_out(&mut report, &callee, purity);
     Ok(report)
 }
@@ -115,6 +125,7 @@ fn try_out(report: &mut CheckReport, callee: &Callee, purity: bool) {
         Ok(Ok(())) => {
             report.calls = callee.call_times();
             report.calls.extend(callee.trial_faults().into_iter().map(|(verb, fault)| (verb, Err(fault))));
+            report.reason_with_node = callee.reason_with_node();
             report.purity = purity.then(|| Purity::of(callee));
         }
     }

@@ -1,6 +1,6 @@
 //! The report on one policy that was loaded.
 
-use std::{path::PathBuf, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use plimsoll_core::{Fault, Verb};
 use plimsoll_wasm::{CONTRACT, Inspection, WasiImport};
@@ -29,6 +29,8 @@ pub(super) struct CheckReport {
     pub(super) is_off: bool,
     /// The time of a call of each verb.
     pub(super) calls: Vec<(Verb, Result<Duration, Fault>)>,
+    /// A reason of its filter that has the name of the node.
+    pub(super) reason_with_node: Option<Arc<str>>,
     /// By verb; none unless `--purity` is given and the policy was called.
     pub(super) purity: Option<Vec<Purity>>,
     /// Whether its filter may count pods.
@@ -65,6 +67,7 @@ impl CheckReport {
             "wasi": inspection.wasi.iter().map(wasi).collect::<Vec<_>>(),
             "counts": self.counts,
             "matches": self.matches.map(|(pods, of)| json!({"pods": pods, "of": of})),
+            "reasonWithNode": self.reason_with_node.as_deref(),
             "coreModule": inspection.is_core_module,
             "stdio": inspection.policy.program().is_some(),
             "size": inspection.size,
@@ -97,6 +100,12 @@ impl CheckReport {
         lines.splice(2..2, wasi);
         if self.counts {
             lines.push(("limits", LIMITS.to_owned()));
+        }
+        if let Some(reason) = &self.reason_with_node {
+            lines.push((
+                "reasons",
+                format!("'{reason}' names its node: kube-scheduler counts nodes by reason, so leave the name out"),
+            ));
         }
         if let Some(sidecar) = &self.sidecar {
             lines.push(("sidecar", sidecar.display().to_string()));

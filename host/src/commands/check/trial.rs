@@ -6,8 +6,8 @@ use std::{
 };
 
 use plimsoll_core::{
-    Ask, Candidate, Cluster, FactAccess, Fault, Limits, Member, Pod, Policy, PolicyConfig, TrialCall, Verb, View,
-    check_answers,
+    Ask, Candidate, Cluster, FactAccess, Fault, Limits, Member, Pod, Policy, PolicyConfig, TrialCall, Verb, Verdict,
+    View, check_answers,
 };
 
 use crate::sample;
@@ -86,6 +86,22 @@ impl Callee {
         certain.map(|found| (found.verb, found.fault)).collect()
     }
 
+    /// A reason of its filter that has the name of the node.
+    pub(super) fn reason_with_node(&self) -> Option<Arc<str>> {
+        let (pod, cluster) = (Arc::new(sample::pod()), Arc::new(sample::cluster()));
+        let slots: Vec<u32> = (0..sample::NODES).collect();
+        let has_filter = self.policy.verbs().has(Verb::Filter);
+        let verdicts =
+            has_filter.then(|| self.policy.filter(&self.ask(&pod, &cluster, sample::NODES), &slots))?.ok()?;
+        let mut verdicts = verdicts.into_iter().zip(cluster.slots().iter());
+        verdicts.find_map(|(verdict, slot)| match verdict {
+            Verdict::Unschedulable(reason) | Verdict::Unresolvable(reason) => {
+                reason.contains(&**slot.node.name()).then_some(reason)
+            }
+            Verdict::Fits => None,
+        })
+    }
+
     /// A call about this many nodes, from the first on.
     pub(super) fn ask(&self, pod: &Arc<Pod>, cluster: &Arc<Cluster>, nodes: u32) -> Ask {
         let view = View::new(Arc::clone(pod), Arc::clone(cluster), (0..nodes).collect(), 0);
@@ -156,9 +172,31 @@ fn candidate(ask: Ask) -> Ask {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_core::{FaultKind, NodeSource, Verbs, Verdict};
+    use plimsoll_core::{FaultKind, NodeRead, NodeSource, Read, Value, Verbs};
 
     use super::*;
+
+    /// Rejects each node by its name, or by the same reason.
+    struct Rejecting {
+        by_name: bool,
+    }
+
+    impl Policy for Rejecting {
+        fn verbs(&self) -> Verbs {
+            [Verb::Filter].into_iter().collect()
+        }
+
+        fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {
+            while let Some(node) = nodes.next() {
+                let reason = match ask.view.read(Read::Node(node, NodeRead::Name)) {
+                    Ok(Value::Text(name)) if self.by_name => format!("closed: {name}"),
+                    _ => "closed".to_owned(),
+                };
+                nodes.answer(Verdict::Unschedulable(reason.as_str().into()));
+            }
+            Ok(())
+        }
+    }
 
     /// Its answers break the contract.
     struct Wrong;
@@ -194,5 +232,11 @@ mod tests {
             times.iter().map(|(verb, time)| (*verb, time.as_ref().err().map(|fault| fault.kind))).collect();
         let fault = Some(FaultKind::Output);
         assert_eq!(kinds, [(Verb::Filter, fault), (Verb::Score, fault), (Verb::Rank, fault)]);
+    }
+
+    #[test]
+    fn a_reason_that_has_the_name_of_its_node_is_found() {
+        let found = |by_name| Callee::alone(Arc::new(Rejecting { by_name })).reason_with_node();
+        assert_eq!((found(true).as_deref(), found(false)), (Some("closed: node-000"), None));
     }
 }
