@@ -106,6 +106,11 @@ pub(super) fn ignore(extenders: &mut [Extender], ignored: &[String]) -> Result<(
             "--ignored-by-scheduler {name}: no group manages it; each of a group's policies must match it"
         );
     }
+    if !ignored.is_empty() {
+        output::remark(
+            "ignoredByScheduler replaces the ignoredResources of your own NodeResourcesFitArgs: add those to managedResources, with ignoredByScheduler: true",
+        );
+    }
     Ok(())
 }
 

@@ -178,6 +178,7 @@ fn every_option_has_its_place_in_the_configuration() {
     let more = [&TLS[..], &more, &["--ignored-by-scheduler", "example.com/gpu-mem", "--ignorable"]].concat();
     let printed = print(directory.path(), &more);
     assert_eq!(printed.code, Some(0), "{printed:?}");
+    assert!(printed.err.contains("replaces the ignoredResources of your own NodeResourcesFitArgs"), "{printed:?}");
     matches_golden("scheduler-config-full.yaml", &printed.out).unwrap();
 }
 
