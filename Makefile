@@ -3,7 +3,7 @@ CARGO ?= cargo
 export CARGO_TERM_PROGRESS_WHEN ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help generate demo demo-cluster test simulate lint advisories bench throughput burst soak fuzz e2e fmt policies
+.PHONY: help generate demo demo-cluster test simulate oracle lint advisories bench throughput burst soak fuzz e2e fmt policies
 
 # The tests that could not run on this machine, with the reason; `make test` prints them at its end.
 SKIPPED := $(CURDIR)/target/skipped-tests
@@ -32,6 +32,10 @@ test: policies ## Run every test: unit, property, contract, guests, reload, comm
 WORLDS ?= 100000
 simulate: ## Two gateways in random worlds (WORLDS=100000; SEED=N runs one again): no device twice, no pod lost
 	$(if $(SEED),PLIMSOLL_SEED=$(SEED)) PLIMSOLL_SIMULATION_WORLDS=$(WORLDS) $(CARGO) test --package plimsoll-cluster --lib simulation::in_no -- --nocapture
+
+ORACLE_NODES ?= 10000
+oracle: ## Hold what policies read to what Kubernetes' own code computes, as a table (needs Go; ORACLE_NODES=10000, SEED=N)
+	$(if $(SEED),PLIMSOLL_SEED=$(SEED)) PLIMSOLL_ORACLE_NODES=$(ORACLE_NODES) $(CARGO) test --package plimsoll-contract --test contract oracle:: -- --nocapture
 
 TOOLS := target/tools/bin
 

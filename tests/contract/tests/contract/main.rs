@@ -9,6 +9,7 @@ mod connections;
 mod goldens;
 mod hostile;
 mod limits;
+mod oracle;
 mod probes;
 mod recordings;
 mod reserved;
