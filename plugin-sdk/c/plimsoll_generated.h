@@ -224,7 +224,12 @@ PLIMSOLL_READ bool plimsoll_nodes_field(uint32_t node, plimsoll_str pointer, pli
 
 // ---- placed ----
 //
-// Pods already placed, or being bound, numbered from 0 within their node.
+// Pods already placed, being bound, or nominated, numbered from 0 within their node.
+//
+// A pod with a `status.nominatedNodeName` waits for that node: it counts there, but not at bind, not for itself, and, if
+// its condition says `Unschedulable`, not for pods of higher priority, since kube-scheduler may give them the room that
+// it made by preemption. A pod that once found no node and now waits only for its volumes has that condition too: for pods
+// of higher priority it does not count until its bind.
 
 // Whether the host knows all pods of the node. Where it does not, `plimsoll_nodes_requested` has no value, and the
 // counts below are of the pods that it knows: 0 where it has no view of pods. A policy with a limit asks this first.
@@ -294,9 +299,9 @@ PLIMSOLL_READ uint32_t plimsoll_candidates_pdb_violations(uint32_t candidate);
 // All nodes and pods that the gateway knows, those outside of the request included.
 //
 // A pod counts from the moment it is being bound until it has succeeded or failed, or is deleted: so a pod that
-// terminates still counts, and one that waits for a node does not. The pod being scheduled never counts. A pod on a node
-// that the gateway does not know counts unless the selector has a `node-label`. When a `filter` is asked on behalf of
-// preemption, the victims of the candidate in question do not count; in `preempt` itself they do, as in `placed`.
+// terminates still counts, and one that waits for a node only where it is nominated, as in `placed`. The pod being
+// scheduled never counts. A pod on a node that the gateway does not know counts unless the selector has a `node-label`.
+// When a `filter` is asked on behalf of preemption, the victims of the candidate in question do not count; in `preempt` itself they do, as in `placed`.
 //
 // All answers are none where kube-scheduler sends whole nodes and the gateway does not watch the API server: a limit should
 // refuse then. An answer that is cached by one of these reads holds as long as the value is the same, so ask for the

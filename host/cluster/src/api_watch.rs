@@ -1,10 +1,11 @@
-//! The cluster as the API server shows it: three watches feed one store, which becomes one cluster after another.
+//! The cluster as the API server shows it: four watches feed one store, which becomes one cluster after another.
 //!
 //! ```text
 //!  follow(nodes) ──┐                       ┌──> publish (at most once in 10 ms)
 //!                  ├──> Store ──> Cluster ─┤
 //!  follow(pods)  ──┤      ↑                └──> publish (at once)
-//!  follow(namespaces)  reserve
+//!  follow(nominated)   reserve
+//!  follow(namespaces)
 //! ```
 
 mod reflector;
@@ -34,7 +35,7 @@ const MAX_SILENCE: Duration = Duration::from_secs(75);
 /// The interval at which overdue reservations are looked for.
 const UNCONFIRMED_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Watches Nodes, pods, and namespaces where it may, as long as it lives.
+/// Watches Nodes, pods, nominated pods, and namespaces where it may, as long as it lives.
 pub struct ClusterWatch {
     shared: Arc<Shared>,
     _tasks: JoinSet<()>,
@@ -73,7 +74,7 @@ impl ClusterWatch {
         self.shared.cluster()
     }
 
-    /// Waits until the first lists of nodes and pods are complete, and that of namespaces is or has failed.
+    /// Waits until the first lists of nodes and pods are complete, and the others are or have failed.
     pub async fn synced(&self) {
         self.shared.synced().await;
     }
@@ -110,12 +111,14 @@ impl ClusterWatch {
 async fn keep_publishing(shared: Arc<Shared>) {
     let mut check = clock::now();
     loop {
+        let end = shared.change(|store| store.end_left_nominations(clock::now()));
         tokio::select! {
             biased;
             () = clock::sleep_until(check) => {
                 shared.relist_if_overdue();
                 check = clock::now() + UNCONFIRMED_INTERVAL;
             }
+            () = clock::sleep_until(end.unwrap_or(check)) => {}
             () = shared.changed.notified() => {
                 shared.change(|_| ());
                 clock::sleep(BURST).await;

@@ -29,8 +29,8 @@ pub async fn list_once(
         let status = watch.status();
         let why = status.doubts(MAX_STALENESS).join("; ");
         // Events of one resource are no sign that the list of another will come.
-        let missing =
-            [&status.nodes, &status.pods, &status.namespaces].into_iter().find(|resource| !resource.is_listed);
+        let all = [&status.nodes, &status.pods, &status.nominated, &status.namespaces];
+        let missing = all.into_iter().find(|resource| !resource.is_listed);
         if missing.is_some_and(|resource| resource.silent_for() >= max_silence) {
             return Err(ConnectError::NotListed { url: api.url().to_owned(), max_silence, why });
         }

@@ -9,6 +9,13 @@ pub(crate) fn is_one_of(object: &Value, pointer: &str, names: &BTreeSet<String>)
     object.pointer(pointer).and_then(Value::as_str).is_some_and(|name| names.contains(name))
 }
 
+/// The node that a pod is bound to, or nominated for.
+pub(crate) fn node_of(pod: &Value) -> Option<String> {
+    ["/spec/nodeName", "/status/nominatedNodeName"]
+        .into_iter()
+        .find_map(|at| text(pod, at).filter(|node| !node.is_empty()))
+}
+
 /// The labels of an object that are texts.
 pub(crate) fn labels(object: &Value) -> Vec<(String, String)> {
     let labels = object.pointer("/metadata/labels").and_then(Value::as_object).into_iter().flatten();

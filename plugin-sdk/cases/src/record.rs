@@ -15,7 +15,7 @@ use crate::{
     compare::{Comparison, MAX_DIFFERENCES_BYTES},
     emit::{entry, list, push},
     expect::Lines,
-    object::text,
+    object::{node_of, text},
     reduce::Reducer,
 };
 
@@ -275,7 +275,7 @@ fn clean(world: &mut World) {
     let own = name(pod);
     pods.retain(|placed| {
         let has_ended = matches!(text(placed, "/status/phase").as_deref(), Some("Succeeded" | "Failed"));
-        !has_ended && name(placed) != own && text(placed, "/spec/nodeName").is_some_and(|node| names.contains(&node))
+        !has_ended && name(placed) != own && node_of(placed).is_some_and(|node| names.contains(&node))
     });
     for object in nodes.iter_mut().chain(pods).chain(namespaces).chain([pod]) {
         let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { continue };

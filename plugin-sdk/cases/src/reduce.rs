@@ -13,7 +13,7 @@ use serde_json::Value;
 use self::part::{NameAt, Part, Step, remove, visit};
 use crate::{
     World,
-    object::{has_label, is_one_of, labels, text},
+    object::{has_label, is_one_of, labels, node_of, text},
 };
 
 /// The time of the whole search; parts that are not tried by then stay.
@@ -183,14 +183,14 @@ fn keep_the_nodes_in_question(world: &mut World) {
 /// Drops nodes that are not asked about and have no pods.
 fn drop_empty_nodes(world: &mut World) {
     let mut needed = in_question(world);
-    needed.extend(world.pods.iter().filter_map(|pod| text(pod, "/spec/nodeName")));
+    needed.extend(world.pods.iter().filter_map(node_of));
     world.nodes.retain(|node| is_one_of(node, "/metadata/name", &needed));
 }
 
 /// Drops pods whose nodes are gone.
 fn drop_lost_pods(world: &mut World) {
     let names: BTreeSet<String> = world.nodes.iter().filter_map(|node| text(node, "/metadata/name")).collect();
-    world.pods.retain(|pod| is_one_of(pod, "/spec/nodeName", &names));
+    world.pods.retain(|pod| node_of(pod).is_some_and(|node| names.contains(&node)));
 }
 
 /// The names of the nodes that the policy is asked about.

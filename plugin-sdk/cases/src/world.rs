@@ -164,7 +164,7 @@ impl World {
         let (pod, cluster) = (self.core_pod()?, self.cluster()?);
         let facts = if self.facts.is_null() { Ok(Facts::default()) } else { Facts::from_value(&self.facts) };
         let cluster = cluster.with_facts(Arc::new(facts.map_err(WorldError::Facts)?));
-        let without = if pod.name().is_empty() { None } else { cluster.without(&pod) };
+        let without = cluster.without(&pod);
         Ok((pod, Arc::new(without.unwrap_or(cluster))))
     }
 

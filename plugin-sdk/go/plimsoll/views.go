@@ -39,8 +39,8 @@ type Candidate struct {
 // Cluster is all nodes and pods that the gateway knows, those outside of the request included.
 //
 // A pod counts from the moment it is being bound until it has succeeded or failed, or is deleted: so a pod that
-// terminates still counts, and one that waits for a node does not. The pod being scheduled never counts. No answer
-// has a value where the gateway has no view of the cluster. Read it again for each node: a value that is kept from one call to
+// terminates still counts, and one that waits for a node only where it is nominated. The pod being scheduled never counts.
+// No answer has a value where the gateway has no view of the cluster. Read it again for each node: a value that is kept from one call to
 // the next makes cached answers wrong.
 type Cluster struct {
 	host hostCalls

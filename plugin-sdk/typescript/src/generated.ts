@@ -128,7 +128,14 @@ export interface NodesImports {
   field(node: number, pointer: string): string | null;
 }
 
-/** Pods already placed, or being bound, numbered from 0 within their node. */
+/**
+ * Pods already placed, being bound, or nominated, numbered from 0 within their node.
+ *
+ * A pod with a `status.nominatedNodeName` waits for that node: it counts there, but not at bind, not for itself, and, if
+ * its condition says `Unschedulable`, not for pods of higher priority, since kube-scheduler may give them the room that
+ * it made by preemption. A pod that once found no node and now waits only for its volumes has that condition too: for pods
+ * of higher priority it does not count until its bind.
+ */
 export interface PlacedImports {
   /**
    * Whether the host knows all pods of the node. Where it does not, `nodes.requested` is none, and the counts below are of
@@ -191,9 +198,9 @@ export interface CandidatesImports {
  * All nodes and pods that the gateway knows, those outside of the request included.
  *
  * A pod counts from the moment it is being bound until it has succeeded or failed, or is deleted: so a pod that
- * terminates still counts, and one that waits for a node does not. The pod being scheduled never counts. A pod on a node
- * that the gateway does not know counts unless the selector has a `node-label`. When a `filter` is asked on behalf of
- * preemption, the victims of the candidate in question do not count; in `preempt` itself they do, as in `placed`.
+ * terminates still counts, and one that waits for a node only where it is nominated, as in `placed`. The pod being
+ * scheduled never counts. A pod on a node that the gateway does not know counts unless the selector has a `node-label`.
+ * When a `filter` is asked on behalf of preemption, the victims of the candidate in question do not count; in `preempt` itself they do, as in `placed`.
  *
  * All answers are none where kube-scheduler sends whole nodes and the gateway does not watch the API server: a limit should
  * refuse then. An answer that is cached by one of these reads holds as long as the value is the same, so ask for the

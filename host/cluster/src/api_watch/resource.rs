@@ -11,6 +11,8 @@ use tracing::warn;
 pub(crate) enum Resource {
     Nodes,
     Pods,
+    /// Pods without a node that have `status.nominatedNodeName`. The gateway works without them.
+    Nominated,
     /// Policies may read their labels. The gateway works without them, and where it may not list them.
     Namespaces,
 }
@@ -21,6 +23,8 @@ pub(crate) enum WatchedObject {
     Node(Arc<str>, Option<Node>),
     /// Whether it can be read.
     Pod(Pod, bool),
+    /// One that cannot be read has no node.
+    Nominated(Pod),
     /// By name; none: it cannot be read.
     Namespace(Arc<str>, Option<Namespace>),
 }
@@ -28,28 +32,34 @@ pub(crate) enum WatchedObject {
 // === impl Resource ===
 
 impl Resource {
-    pub(super) const ALL: [Self; 3] = [Self::Nodes, Self::Pods, Self::Namespaces];
+    pub(super) const ALL: [Self; 4] = [Self::Nodes, Self::Pods, Self::Nominated, Self::Namespaces];
 
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Nodes => "nodes",
             Self::Pods => "pods",
+            Self::Nominated => "nominated pods",
             Self::Namespaces => "namespaces",
         }
     }
 
     pub(super) fn path(self) -> String {
-        format!("/api/v1/{}", self.name())
+        format!("/api/v1/{}", if self == Self::Nominated { "pods" } else { self.name() })
     }
 
-    /// Pending and finished pods are not sent; a pod that is bound or ends is sent as added or deleted.
+    /// Pods that neither are bound nor nominated, and finished ones, are not sent; a pod that is bound or ends is sent as
+    /// added or deleted.
     pub(super) fn selector(self) -> Option<String> {
-        (self == Self::Pods).then(|| "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed".to_owned())
+        match self {
+            Self::Pods => Some("spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed".to_owned()),
+            Self::Nominated => Some("spec.nodeName=,status.nominatedNodeName!=".to_owned()),
+            Self::Nodes | Self::Namespaces => None,
+        }
     }
 
     /// Whether the first cluster needs its list; without it, a list that failed is not waited for.
     pub(super) fn is_required(self) -> bool {
-        self != Self::Namespaces
+        matches!(self, Self::Nodes | Self::Pods)
     }
 
     /// Reads an object; keeps only the parts of its text that a policy may read.
@@ -63,6 +73,10 @@ impl Resource {
                 Ok(pod) => WatchedObject::Pod(pod, true),
                 Err(error) => WatchedObject::Pod(self.identity(json, &error), false),
             },
+            Self::Nominated => {
+                let pod = Pod::placed_from_json(json.as_bytes());
+                WatchedObject::Nominated(pod.unwrap_or_else(|error| self.identity(json, &error)))
+            }
             Self::Namespaces => match Namespace::from_json(json.as_bytes()) {
                 Ok(namespace) => WatchedObject::Namespace(Arc::clone(namespace.name()), Some(namespace)),
                 Err(error) => WatchedObject::Namespace(self.identity(json, &error).name().into(), None),

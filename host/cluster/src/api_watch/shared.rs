@@ -93,7 +93,7 @@ impl Shared {
         let mut view = self.view.lock();
         view.alive(resource).events += 1;
         if is_deleted {
-            view.store.remove(object);
+            view.store.remove(object, clock::now());
         } else {
             view.store.put(object);
         }
@@ -174,10 +174,10 @@ impl Shared {
 
     pub(super) fn status(&self) -> WatchStatus {
         let view = self.view.lock();
-        let [mut nodes, mut pods, namespaces] = view.status.clone();
+        let [mut nodes, mut pods, nominated, namespaces] = view.status.clone();
         (nodes.unreadable_now, pods.unreadable_now) = view.store.unreadable();
         let (reserved, is_published) = (view.store.reserved(), view.is_published);
-        WatchStatus { nodes, pods, namespaces, reserved, is_published }
+        WatchStatus { nodes, pods, nominated, namespaces, reserved, is_published }
     }
 }
 

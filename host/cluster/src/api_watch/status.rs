@@ -11,18 +11,20 @@ pub struct WatchStatus {
     pub nodes: ResourceStatus,
     /// The watch of pods.
     pub pods: ResourceStatus,
+    /// The watch of nominated pods; the gateway works without it.
+    pub nominated: ResourceStatus,
     /// The watch of namespaces; the gateway works without it.
     pub namespaces: ResourceStatus,
     /// The number of pods that were bound and have not been shown by the watch.
     pub reserved: usize,
-    /// Whether a cluster has been published: the first one waits for the namespaces too, or for their failure.
+    /// Whether a cluster has been published: the first one waits for the other two watches too, or for their failure.
     pub is_published: bool,
 }
 
 /// The state of one watch.
 #[derive(Debug, Clone)]
 pub struct ResourceStatus {
-    /// `nodes`, `pods` or `namespaces`.
+    /// `nodes`, `pods`, `nominated pods` or `namespaces`.
     pub resource: &'static str,
     /// Whether a list has been complete.
     pub is_listed: bool,
@@ -46,7 +48,8 @@ impl WatchStatus {
         let mut doubts: Vec<_> =
             [&self.nodes, &self.pods].into_iter().filter_map(|status| status.doubt(max_staleness)).collect();
         if doubts.is_empty() && !self.is_published {
-            doubts.push("namespaces are not listed yet".to_owned());
+            let missing = [&self.nominated, &self.namespaces].into_iter().find(|status| !status.is_decided());
+            doubts.push(format!("{} are not listed yet", missing.unwrap_or(&self.namespaces).resource));
         }
         doubts
     }
@@ -60,6 +63,9 @@ impl WatchStatus {
                 format!("{unreadable_now} {resource} cannot be read, and nothing is placed on their nodes: the log names them")
             })
             .collect();
+        if let (false, Some(trouble)) = (self.nominated.is_listed, &self.nominated.trouble) {
+            gaps.push(format!("nominated pods are not known, and do not count: {trouble}"));
+        }
         if let (false, Some(trouble)) = (self.namespaces.is_listed, &self.namespaces.trouble) {
             gaps.push(format!("namespaces are not known, and policies cannot read their labels: {trouble}"));
         }
@@ -79,6 +85,11 @@ impl ResourceStatus {
     /// The time since the last sign of life; before the first one, since the start.
     pub fn silent_for(&self) -> Duration {
         clock::now().saturating_duration_since(self.alive)
+    }
+
+    /// Whether its first list is complete or has failed.
+    fn is_decided(&self) -> bool {
+        self.is_listed || self.trouble.is_some()
     }
 
     fn doubt(&self, max_staleness: Duration) -> Option<String> {
@@ -104,8 +115,15 @@ mod tests {
     }
 
     fn status(nodes: ResourceStatus) -> WatchStatus {
-        let (pods, namespaces) = (listed("pods"), ResourceStatus::new("namespaces"));
-        WatchStatus { nodes, pods, namespaces, reserved: 0, is_published: true }
+        let (pods, nominated) = (listed("pods"), listed("nominated pods"));
+        WatchStatus {
+            nodes,
+            pods,
+            nominated,
+            namespaces: ResourceStatus::new("namespaces"),
+            reserved: 0,
+            is_published: true,
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 mod entry;
 mod namespaces;
+mod nominated;
 mod publishing;
 mod reservations;
 
@@ -20,8 +21,9 @@ use plimsoll_core::{Cluster, Node, Pod, Pool, Slots, Unlisted};
 use self::{entry::NodeEntry, namespaces::NamespaceStore};
 use super::resource::{Resource, WatchedObject};
 
-/// Nodes, the pods that are bound to them and have not ended, and reserved pods.
+/// Nodes, the pods that are bound to them and have not ended, reserved pods, and nominated ones.
 ///
+/// - One pod is on one node: where it is placed, else where it is reserved, else where it is nominated.
 /// - An unchanged Node or pod stays the same record, and nothing is published.
 /// - A node keeps its slot as long as it exists; the last node moves into the slot of a removed one.
 /// - The pods of a node are in the order of their creation, then by namespace and name.
@@ -34,6 +36,8 @@ pub(crate) struct ClusterStore {
     pods: HashMap<PodByUid, u64>,
     /// By UID: a pod has one reservation at a time.
     reserved: HashMap<Box<str>, ReservedPod>,
+    /// By UID; none of them is placed.
+    nominated: HashMap<Box<str>, NominatedPod>,
     /// The number of reservations so far.
     reservations_made: u64,
     namespaces: NamespaceStore,
@@ -63,6 +67,16 @@ struct ReservedPod {
     number: u64,
     pod: Arc<Pod>,
     bind: BindState,
+}
+
+/// A pod that the watch shows as nominated, or has shown until just now.
+#[derive(Debug)]
+struct NominatedPod {
+    pod: Arc<Pod>,
+    /// The list in which it was last seen.
+    seen: u64,
+    /// When it has left the watch.
+    left: Option<Instant>,
 }
 
 /// The bind of a reserved pod.
@@ -95,6 +109,7 @@ impl ClusterStore {
         match resource {
             Resource::Nodes => self.end_nodes(list),
             Resource::Pods => self.end_pods(list, began),
+            Resource::Nominated => self.end_nominated(list, began),
             Resource::Namespaces => self.namespaces.end(list),
         }
     }
@@ -104,17 +119,19 @@ impl ClusterStore {
         match object {
             WatchedObject::Node(name, node) => self.put_node(name, node),
             WatchedObject::Pod(pod, is_readable) => self.put_pod(pod, is_readable),
+            WatchedObject::Nominated(pod) => self.put_nominated(pod),
             WatchedObject::Namespace(name, namespace) => {
                 self.namespaces.put(name, namespace, self.lists[Resource::Namespaces as usize]);
             }
         }
     }
 
-    /// An object is gone.
-    pub(crate) fn remove(&mut self, object: WatchedObject) {
+    /// An object is gone now.
+    pub(crate) fn remove(&mut self, object: WatchedObject, now: Instant) {
         match object {
             WatchedObject::Node(name, _) => self.remove_node(&name),
             WatchedObject::Pod(pod, _) => self.remove_pod(&pod),
+            WatchedObject::Nominated(pod) => self.leave_nominated(pod.uid(), now),
             WatchedObject::Namespace(name, _) => self.namespaces.remove(&name),
         }
     }
@@ -157,9 +174,9 @@ impl ClusterStore {
         for (PodByUid(pod), _) in gone {
             self.detach(&pod);
         }
-        let not_bound: Vec<_> = self.reserved.extract_if(|_, reserved| reserved.is_settled_before(began)).collect();
-        for (_, reserved) in not_bound {
-            self.detach(&reserved.pod);
+        let not_bound = self.reserved.iter().filter(|(_, reserved)| reserved.is_settled_before(began));
+        for uid in not_bound.map(|(uid, _)| uid.clone()).collect::<Vec<_>>() {
+            self.end_reservation(&uid);
         }
         self.pool.prune();
     }
@@ -170,6 +187,7 @@ impl ClusterStore {
             self.remove_pod(&pod);
             return;
         }
+        self.end_nomination(pod.uid());
         let pod = self.pool.share(pod);
         let shown = self.pods.remove_entry(pod.uid()).map(|(PodByUid(pod), _)| pod);
         // The watch shows it on a node: that is final, regardless of its reservation.
@@ -192,6 +210,7 @@ impl ClusterStore {
         }
         // An event without a node is from before the bind.
         if pod.node().is_some() {
+            self.end_nomination(pod.uid());
             self.end_reservation(pod.uid());
         }
     }

@@ -405,8 +405,8 @@ fn client(outbox: &Arc<Mutex<Outbox>>, fence: Option<Fence>) -> Client {
             }
             let (reply, answer) = oneshot::channel();
             let target = parts.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
-            // No decision of the watch or of a binder depends on namespaces, so they are answered within the process.
-            if target.starts_with("/api/v1/namespaces?") {
+            // The worlds have neither namespaces nor nominated pods, so these are answered within the process.
+            if target.starts_with("/api/v1/namespaces?") || target.contains("nominatedNodeName") {
                 let none = json!({"metadata": {"resourceVersion": "1"}, "items": []});
                 let nothing = StreamBody::new(pending::<Result<Frame<Bytes>, Infallible>>());
                 let is_watch = target.contains("watch=true");

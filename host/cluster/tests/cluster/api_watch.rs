@@ -117,6 +117,31 @@ async fn pages_become_one_cluster_and_events_change_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_nominated_pod_has_its_place_from_the_list_and_from_events_until_it_is_bound_or_gone() {
+    let nominated = |name: &str, node: &str| {
+        let mut pod = pod(name, node);
+        (pod["spec"], pod["status"]) = (json!({}), json!({"nominatedNodeName": node}));
+        pod
+    };
+    let api = FakeApi::start(["n1", "n2"].map(node), [nominated("p1", "n1")]).unwrap();
+    let mut followed = Followed::follow(api, LONG);
+    followed.until("the list", |cluster| cluster.slots().len() == 2 && placed(cluster, "n1") == ["p1"]).await;
+    followed.api.put_pod(nominated("p2", "n2"));
+    let cluster = followed.until("p2", |cluster| placed(cluster, "n2") == ["p2"]).await;
+    assert_eq!(cluster.reserved().len(), 2);
+    // It has a place in every cluster between the two watches.
+    followed.api.put_pod(pod("p2", "n2"));
+    let is_bound = |cluster: &Arc<Cluster>| {
+        assert_eq!(placed(cluster, "n2"), ["p2"]);
+        cluster.reserved().len() == 1
+    };
+    followed.until("p2 to be bound", is_bound).await;
+    followed.api.delete_pod("web", "p1");
+    followed.until("the end of p1", |cluster| placed(cluster, "n1").is_empty() && cluster.reserved().is_empty()).await;
+    followed.until_so("all watches", |followed| followed.watch.status().nominated.is_listed).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_watch_that_expired_lists_again_and_drops_what_is_gone() {
     let mut followed = Followed::three_nodes(LONG).await;
     followed.api.silence_watches();

@@ -25,7 +25,7 @@ use crate::{
     decide::{Group, Member, bind_calls::BindCall},
     model::{
         Additions, Ask, Attribute, BindAnswer, BindError, BindQuery, Binder, Binding, Cluster, Fault, Mode, NotBound,
-        NotReserved, Placed, Pod, Recording, Reservation, Verb, Verdict, View,
+        NotReserved, Pod, Recording, Reservation, Verb, Verdict, View,
         cluster::{OwnPlace, WholeCluster},
         facts::Moment,
     },
@@ -309,17 +309,11 @@ impl Asking<'_> {
     /// The node alone, with the pods that are placed there in this cluster.
     fn view(&self, pod: &Arc<Pod>, cluster: &Arc<Cluster>) -> Result<View, Unbound> {
         let at = cluster.find(self.node).ok_or_else(|| Unbound::UnknownNode(self.node.to_owned()))?;
-        let placed = cluster.slots().get(at as usize).and_then(|slot| slot.placed.as_deref());
         // An earlier bind whose outcome was not known may have left the pod there: it must not stand in its own way.
-        let own = placed.and_then(|placed: &Placed| placed.position(pod.uid()));
         let mut whole = WholeCluster::of(Some(Arc::clone(cluster)));
-        whole.leave_out(pod, OwnPlace::AsThePodSays);
+        whole.count_for(pod, OwnPlace::AsThePodSays);
         let view = View::new(Arc::clone(pod), Arc::clone(cluster), Arc::from([at]), self.moment.now).with_whole(whole);
-        let view = view.with_facts(Arc::clone(&self.moment.facts));
-        Ok(match own {
-            Some(own) => view.without(Arc::from([vec![own]])),
-            None => view,
-        })
+        Ok(view.with_facts(Arc::clone(&self.moment.facts)).for_bind())
     }
 }
 

@@ -37,7 +37,8 @@ pub(crate) struct NodeSet {
 // === impl RequestContext ===
 
 impl RequestContext {
-    /// The pod is not where it is placed already: it must not stand in its own way.
+    /// The pod is not where it is placed already, and nominated pods that it outranks are not on their nodes: they must not
+    /// stand in its way.
     pub(crate) fn new(
         query: &Query<'_>,
         in_force: Option<&Arc<Cluster>>,
@@ -66,13 +67,9 @@ impl RequestContext {
             let (known, unknown) = (0..slots.len() as u32).partition(|at| is_known(&slots[*at as usize]));
             (slots.iter().copied().filter(is_known).collect(), Some(known), unknown)
         };
-        let without = match own {
-            OwnPlace::AsThePodSays => cluster.without_placed(&pod),
-            OwnPlace::Anywhere => cluster.without(&pod),
-        };
-        let cluster = without.map_or(cluster, Arc::new);
+        let cluster = cluster.counted_for(&pod, own).map_or(cluster, Arc::new);
         let mut whole = WholeCluster::of(in_force);
-        whole.leave_out(&pod, own);
+        whole.count_for(&pod, own);
         let node_set = NodeSet { pod, cluster, whole, slots, now: moment.now };
         Ok(Self { node_set, request_indices, unknown })
     }

@@ -89,7 +89,8 @@ pub(crate) fn explain(caller: &Caller, group: &Group, context: &RequestContext, 
     let (nodes, mut bytes_left) = (&context.node_set, MAX_BYTES);
     let explained = |(member, verb): (&Arc<Member>, Verb)| {
         // A bind is about the one node, with the pods placed there.
-        let (view, node) = if verb == Verb::Bind { (nodes.view(&[node]), 0) } else { (nodes.whole_view(), node) };
+        let (view, node) =
+            if verb == Verb::Bind { (nodes.view(&[node]).for_bind(), 0) } else { (nodes.whole_view(), node) };
         let (answer, recording) = evaluate_one(caller, member, verb, view, node);
         let mut reads = recording.take_lines();
         if member.policy.program().is_some() {

@@ -124,8 +124,8 @@ impl<'p> Preempting<'p> {
         moment: &Moment,
     ) -> Result<Self, DecideError> {
         let mut whole = WholeCluster::of(cluster.cloned());
-        whole.leave_out(&pod, OwnPlace::AsThePodSays);
-        let without = cluster.and_then(|cluster| cluster.without_placed(&pod));
+        whole.count_for(&pod, OwnPlace::AsThePodSays);
+        let without = cluster.and_then(|cluster| cluster.counted_for(&pod, OwnPlace::AsThePodSays));
         let cluster = without.as_ref().or(cluster.map(AsRef::as_ref));
         let (mut slots, mut candidates, mut origins) = (vec![], vec![], vec![]);
         let mut dropped = BTreeMap::new();

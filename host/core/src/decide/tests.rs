@@ -10,6 +10,7 @@ mod fixture;
 mod laws;
 mod model;
 mod nodes;
+mod nominated;
 mod preempt;
 mod prioritize;
 mod rejected;

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use hashbrown::HashMap;
 use plimsoll_decision_cache::Parts;
 
-pub(crate) use self::own_pod::{OwnPlace, WholeCluster};
+pub(crate) use self::own_pod::{OwnPlace, PlacedPod, WholeCluster};
 use crate::model::{
     Columns, FACTS, Facts, LabelValues, NODE, Names, Namespace, Node, PODS, Placed, Pod, Selector, Slot, Slots,
     Unlisted, UnlistedNode,
@@ -38,8 +38,9 @@ pub struct Cluster {
 /// The namespaces of a cluster by name.
 pub type Namespaces = Arc<HashMap<Arc<str>, Arc<Namespace>>>;
 
-/// Pods that have a place reserved, each with its node, by UID: a request about such a pod may not name that node.
-pub type Reserved = Arc<HashMap<Box<str>, Arc<str>>>;
+/// Pods that count on their nodes before they are bound: a place is reserved for them, or they are nominated. By UID: a
+/// request about such a pod may not name that node.
+pub type Reserved = Arc<HashMap<Box<str>, Arc<Pod>>>;
 
 // === impl Cluster ===
 
@@ -74,9 +75,7 @@ impl Cluster {
 
     /// The snapshot without the pods whose bind another replica decides; none if there are none.
     pub(crate) fn without_forwarded(&self) -> Option<Self> {
-        let without =
-            |cluster: Option<Self>, pod: &Arc<Pod>| cluster.as_ref().unwrap_or(self).without_placed(pod).or(cluster);
-        self.forwarded.iter().fold(None, without)
+        self.without_each(None, self.forwarded.iter())
     }
 
     /// The same snapshot, in which another replica decides about the binds of these pods, which are on their nodes.
@@ -85,7 +84,7 @@ impl Cluster {
         Self { forwarded, ..self }
     }
 
-    /// The same snapshot, in which these pods are where they have a place reserved.
+    /// The same snapshot, in which these pods are on their nodes before they are bound.
     #[must_use]
     pub fn with_reserved(self, reserved: Reserved) -> Self {
         Self { reserved, ..self }
@@ -135,19 +134,24 @@ impl Cluster {
         &self.unlisted
     }
 
-    /// The pods that have a place reserved.
+    /// The pods that are on their nodes before they are bound.
     pub fn reserved(&self) -> &Reserved {
         &self.reserved
     }
 
-    /// A snapshot of nodes and of the pods that are bound to them and have not ended.
+    /// A snapshot of nodes and of the pods that are bound to them, or nominated for them, and have not ended.
     ///
     /// Pods that are bound to a node that is not in the list are [unlisted](Self::unlisted).
     pub fn from_objects(nodes: Vec<Node>, pods: Vec<Pod>) -> Self {
         let mut by_node: HashMap<Box<str>, Vec<Arc<Pod>>> = HashMap::new();
-        for pod in pods {
-            if let Some(node) = pod.node().filter(|_| !pod.finished()) {
-                by_node.entry(node.into()).or_default().push(Arc::new(pod));
+        let mut nominated: HashMap<Box<str>, Arc<Pod>> = HashMap::new();
+        for pod in pods.into_iter().filter(|pod| !pod.finished()).map(Arc::new) {
+            let Some(node) = pod.node() else { continue };
+            by_node.entry(node.into()).or_default().push(Arc::clone(&pod));
+            if pod.nomination().is_some() {
+                // Objects that people write may have no UID.
+                let name = || format!("{}/{}", pod.namespace(), pod.name()).into();
+                nominated.insert(if pod.uid().is_empty() { name() } else { pod.uid().into() }, pod);
             }
         }
         for pods in by_node.values_mut() {
@@ -162,7 +166,7 @@ impl Cluster {
         slots.reverse();
         let unlisted = |pods| UnlistedNode { node: None, placed: Arc::new(Placed::new(pods)) };
         let unlisted = by_node.into_iter().map(|(node, pods)| (Arc::from(node), unlisted(pods))).collect();
-        Self::new(slots).with_unlisted(Arc::new(unlisted))
+        Self::new(slots).with_unlisted(Arc::new(unlisted)).with_reserved(Arc::new(nominated))
     }
 
     /// All nodes, by slot.

@@ -26,7 +26,7 @@ pub use metadata::Owner;
 pub use namespace::Namespace;
 pub use node::{Node, Taint};
 pub use placed::MAX_KEPT_ANNOTATION_BYTES;
-pub use pod::{HostPort, Phase, Pod};
+pub use pod::{HostPort, Nomination, Phase, Pod};
 pub use pool::Pool;
 pub use quantities::Quantities;
 

@@ -30,10 +30,11 @@ impl Part {
         const NAME: &[&str] = &["metadata", "name"];
         const NAMESPACE: &[&str] = &["metadata", "namespace"];
         const NODE: &[&str] = &["spec", "nodeName"];
+        const NOMINATED: &[&str] = &["status", "nominatedNodeName"];
         let names: &[&[&str]] = match self {
             Self::Nodes | Self::Namespaces => &[NAME],
             Self::Pod => &[NAME, NAMESPACE],
-            Self::Pods => &[NAME, NAMESPACE, NODE],
+            Self::Pods => &[NAME, NAMESPACE, NODE, NOMINATED],
         };
         let leads = |name: &&&[&str]| path.iter().zip(**name).all(|(step, name)| step.as_deref() == Some(*name));
         let name = names.iter().filter(|name| path.len() <= name.len()).find(leads)?;

@@ -4,8 +4,8 @@ use crate::host_calls::HostCalls;
 /// All nodes and pods that the gateway knows, those outside of the request included.
 ///
 /// A pod counts from the moment it is being bound until it has succeeded or failed, or is deleted: so a pod that
-/// terminates still counts, and one that waits for a node does not. The pod being scheduled never counts. Every answer is
-/// none where the gateway has no view of the cluster.
+/// terminates still counts, and one that waits for a node only where it is nominated. The pod being scheduled never counts.
+/// Every answer is none where the gateway has no view of the cluster.
 ///
 /// Read it again for each node: the host keeps answers by the values that were read for that node, so a value that is
 /// kept from one call to the next makes cached answers wrong.

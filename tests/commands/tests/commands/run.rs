@@ -410,3 +410,42 @@ fn run_and_explain_go_on_without_a_policy_that_cannot_be_loaded() {
     let report: Value = serde_json::from_str(&printed.out).unwrap();
     assert_eq!((printed.code, &report["leftOut"]), (Some(0), &json!([])));
 }
+
+#[test]
+fn run_explain_and_a_recorded_case_count_a_pod_that_is_nominated_for_a_node() {
+    let directory = tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    let module = plimsoll_guests::compile("cpu", include_str!("../../../guests/guests/good/cpu.wat"));
+    fs::create_dir(at("policies")).unwrap();
+    fs::write(at("policies").join("cpu.wasm"), module).unwrap();
+    let pod = |name: &str, priority: i32, cpu: &str| {
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "web", "uid": name},
+            "spec": {"priority": priority, "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}]}})
+    };
+    let mut waiting = pod("high", 1_000, "4");
+    waiting["status"] = json!({"phase": "Pending", "nominatedNodeName": "n1",
+        "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]});
+    let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}, "status": {"allocatable": {"cpu": "4"}}});
+    fs::write(at("cluster.json"), json!({"kind": "List", "items": [node, waiting]}).to_string()).unwrap();
+    let (policies, cluster, file) = (at("policies"), at("cluster.json"), at("pod.json"));
+    let of = ["--pod", text(&file), "--snapshot", text(&cluster), "--no-compile-cache"];
+    let ask = |args: &[&str]| {
+        let printed = run(&[args, &of, &["--policies", text(&policies), "--output", "json"]].concat());
+        serde_json::from_str::<Value>(&printed.out).unwrap_or_else(|_| panic!("{printed:?}"))
+    };
+    for (name, priority, verdict) in [("low", 0, "unschedulable"), ("higher", 2_000, "fits"), ("high", 1_000, "fits")] {
+        fs::write(&file, pod(name, priority, "1").to_string()).unwrap();
+        assert_eq!(ask(&["run"])["nodes"][0]["decision"]["verdict"], verdict, "{name}");
+        assert_eq!(ask(&["explain", "--node", "n1"])["answers"][0]["answer"]["verdict"], verdict, "{name}");
+        let (module, case) = (policies.join("cpu.wasm"), at(&format!("{name}.yaml")));
+        let recorded = run(&[&["test", text(&module), "--record", text(&case)], &of[..]].concat());
+        assert_eq!(recorded.code, Some(0), "{recorded:?}");
+        let passed = run(&["test", "--no-compile-cache", "--cases", text(&case), text(&module)]);
+        assert_eq!(passed.code, Some(0), "{passed:?}");
+        let case = fs::read_to_string(case).unwrap();
+        assert_eq!(
+            (case.contains("nominatedNodeName"), case.contains("not enough cpu")),
+            (name == "low", name == "low")
+        );
+    }
+}

@@ -20,6 +20,8 @@ pub(super) type Reply = (u16, Value);
 pub(super) enum Resource {
     Nodes,
     Pods,
+    /// Pods that are nominated and not placed.
+    Nominated,
     Namespaces,
 }
 
@@ -43,6 +45,19 @@ pub(super) struct Objects {
     events: VecDeque<Event>,
     /// Events up to this version are forgotten.
     forgotten: u64,
+}
+
+// === impl Resource ===
+
+impl Resource {
+    /// Whether an object in the place of the resource is one of it.
+    fn has(self, object: &Value) -> bool {
+        match self {
+            Self::Pods => is_placed(object),
+            Self::Nominated => !is_placed(object) && object["status"]["nominatedNodeName"].is_string(),
+            Self::Nodes | Self::Namespaces => true,
+        }
+    }
 }
 
 // === impl Objects ===
@@ -81,18 +96,23 @@ impl Objects {
         if pod["metadata"]["uid"].is_null() {
             pod["metadata"]["uid"] = key.as_str().into();
         }
-        let was_placed = self.pods.get(&key).is_some_and(is_placed);
-        if is_placed(&pod) {
-            self.note(Resource::Pods, if was_placed { "MODIFIED" } else { "ADDED" }, &pod);
+        let before = self.pods.insert(key, pod.clone());
+        for resource in [Resource::Nominated, Resource::Pods] {
+            match (before.as_ref().filter(|old| resource.has(old)), resource.has(&pod)) {
+                (Some(_), true) => self.note(resource, "MODIFIED", &pod),
+                (None, true) => self.note(resource, "ADDED", &pod),
+                // As the real one: the pod as it was when the selector still matched it.
+                (Some(old), false) => self.note(resource, "DELETED", old),
+                (None, false) => {}
+            }
         }
-        self.pods.insert(key, pod);
     }
 
     pub(super) fn delete_pod(&mut self, namespace: &str, name: &str) {
         let Some(mut pod) = self.pods.remove(&key(namespace, name)) else { return };
         self.stamp(&mut pod);
-        if is_placed(&pod) {
-            self.note(Resource::Pods, "DELETED", &pod);
+        for resource in [Resource::Nominated, Resource::Pods].into_iter().filter(|resource| resource.has(&pod)) {
+            self.note(resource, "DELETED", &pod);
         }
     }
 
@@ -130,14 +150,13 @@ impl Objects {
     pub(super) fn page(&self, resource: Resource, limit: Option<usize>, token: &str) -> Value {
         let objects = match resource {
             Resource::Nodes => &self.nodes,
-            Resource::Pods => &self.pods,
+            Resource::Pods | Resource::Nominated => &self.pods,
             Resource::Namespaces => &self.namespaces,
         };
         let (version, after) = token.split_once('.').unwrap_or(("", ""));
         let version = version.parse().unwrap_or(self.version);
-        let is_listed = |object: &Value| resource != Resource::Pods || is_placed(object);
         let behind = objects.range(after.to_owned()..).filter(|(key, _)| key.as_str() != after);
-        let mut rest = behind.filter(|(_, object)| is_listed(object)).peekable();
+        let mut rest = behind.filter(|(_, object)| resource.has(object)).peekable();
         let mut items = vec![];
         let mut last = "";
         while items.len() < limit.unwrap_or(PAGE)

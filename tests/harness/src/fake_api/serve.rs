@@ -78,11 +78,12 @@ fn exchange(shared: &Shared, request: &Request, stream: &TcpStream) -> io::Resul
     }
     let resource = match request.path() {
         "/api/v1/nodes" => Some(Resource::Nodes),
+        "/api/v1/pods" if request.target.contains("nominatedNodeName") => Some(Resource::Nominated),
         "/api/v1/pods" => Some(Resource::Pods),
         "/api/v1/namespaces" => Some(Resource::Namespaces),
         _ => None,
     };
-    if resource.is_some() {
+    if resource.is_some_and(|resource| resource != Resource::Nominated) {
         state.requests.push(request.target.clone());
     }
     let answer = match (state.mood, state.failing, resource) {
@@ -178,7 +179,8 @@ fn watch(
             return http::stay_silent(stream);
         }
         let (events, version) = (state.objects.events_after(sent, resource), state.objects.version());
-        let texts = state.raw[raw..].iter().filter(|(path, _)| *path == request.path());
+        let texts =
+            state.raw[raw..].iter().filter(|(path, _)| resource != Resource::Nominated && *path == request.path());
         let texts: String = texts.map(|(_, text)| text.as_str()).collect();
         raw = state.raw.len();
         drop(state);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use plimsoll_core::{Cluster, Unlisted, UnlistedNode};
 
-use super::{BindState, ClusterStore, ReservedPod};
+use super::{BindState, ClusterStore};
 
 // === impl ClusterStore ===
 
@@ -23,8 +23,10 @@ impl ClusterStore {
         if !is_news && !self.namespaces.is_changed() {
             return None;
         }
-        let on_node = |reserved: &ReservedPod| Some((reserved.pod.uid().into(), reserved.pod.node()?.into()));
-        let reserved = Arc::new(self.reserved.values().filter_map(on_node).collect());
+        // A reservation comes before a nomination.
+        let before_bound = self.nominated.values().map(|nominated| &nominated.pod);
+        let before_bound = before_bound.chain(self.reserved.values().map(|reserved| &reserved.pod));
+        let reserved = Arc::new(before_bound.map(|pod| (pod.uid().into(), Arc::clone(pod))).collect());
         let next = self.cluster.successor(self.slots.clone()).with_unlisted(Arc::clone(&self.unlisted));
         let forwarded = self.reserved.values().filter(|reserved| reserved.bind == BindState::Forwarded);
         let next = next.with_forwarded(forwarded.map(|reserved| Arc::clone(&reserved.pod)).collect());

@@ -32,6 +32,7 @@ impl ClusterStore {
         if let Some(earlier) = self.reserved.get(pod.uid()) {
             return Err(NotReserved::Undecided(node_of(&earlier.pod)));
         }
+        self.hide_nominated(pod.uid());
         self.reservations_made += 1;
         let id = ReservationId { uid: pod.uid().into(), number: self.reservations_made };
         self.attach(&pod, true);
@@ -95,10 +96,11 @@ impl ClusterStore {
         self.reserved.values().filter_map(settled).min()
     }
 
-    /// Takes the pod with this UID off the node that it is reserved for.
+    /// Takes the pod with this UID off the node that it is reserved for; if it is nominated, it counts there again.
     pub(super) fn end_reservation(&mut self, uid: &str) {
         if let Some(reserved) = self.reserved.remove(uid) {
             self.detach(&reserved.pod);
+            self.show_nominated(uid);
         }
     }
 }

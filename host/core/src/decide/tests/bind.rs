@@ -3,6 +3,7 @@
 mod api;
 mod devices;
 mod limits;
+mod nominated;
 mod outrun;
 
 use std::{

@@ -95,8 +95,10 @@ fn slots_are_those_of_the_cluster_that_comes_with_them() {
 fn a_pod_with_a_place_reserved_counts_once_there_and_never_for_itself() {
     let own = mk_pod();
     let nodes = ["n1", "n2"].map(|name| mk_node(name, &[]));
-    let cluster = mk_cluster(&nodes, &[mk_placed(own.uid(), "n1", 0, "1")]);
-    let reserved = [(Box::from(own.uid()), Arc::from("n1"))].into_iter().collect();
+    let placed = mk_placed(own.uid(), "n1", 0, "1");
+    let cluster = mk_cluster(&nodes, std::slice::from_ref(&placed));
+    let placed = crate::model::Pod::placed_from_json(&bytes(&placed)).unwrap();
+    let reserved = [(Box::from(own.uid()), Arc::new(placed))].into_iter().collect();
     let cluster = Arc::into_inner(cluster).unwrap().with_reserved(Arc::new(reserved));
     let fixture = Fixture::new(vec![mk_member("p", mk_reporting(), |_| {})], Some(Arc::new(cluster)));
     let counts = |refused: Refused| refused.into_values().map(|(reason, _)| reason).collect::<Vec<_>>();

@@ -137,7 +137,8 @@ fn the_pod_itself_does_not_count_wherever_it_is_reserved() {
         let mut pods = vec![mk_placed("w0", "n4", 1, "1"), own.clone()];
         pods[1]["metadata"]["name"] = "new".into();
         let nodes: Vec<Json> = NAMES.iter().map(|name| mk_node(name, &[("zone", "a")])).collect();
-        let reserved = reserved.iter().map(|(uid, node)| (Box::from(*uid), Arc::from(*node))).collect();
+        let placed = |uid, node| Pod::placed_from_json(&bytes(&mk_placed(uid, node, 1, "1"))).unwrap();
+        let reserved = reserved.iter().map(|(uid, node)| (Box::from(*uid), Arc::new(placed(uid, node)))).collect();
         let cluster = Arc::try_unwrap(mk_cluster(&nodes, &pods)).unwrap().with_reserved(Arc::new(reserved));
         let fixture = Fixture::new(vec![mk_member("limit", mk_limit(limit), |_| {})], Some(Arc::new(cluster)));
         fixture.filter(&["n1"]).unwrap().is_empty()

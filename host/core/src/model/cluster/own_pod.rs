@@ -1,14 +1,15 @@
-//! The pod of a request, where it is placed already: it must not count against itself.
+//! The pods that do not count for the pod of a request: itself, where it is placed already, and nominated pods that it
+//! outranks.
 
 use std::sync::Arc;
 
 use super::Cluster;
-use crate::model::{Node, Placed, Pod, Slot, UnlistedNode};
+use crate::model::{Node, Nomination, Placed, Pod, Slot, UnlistedNode};
 
 /// Where the pod of a request may be placed already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OwnPlace {
-    /// On the node that its `spec.nodeName` names, or that a bind under way has reserved for it, if any.
+    /// On the node that its `spec.nodeName` names, that a bind under way has reserved for it, or that it is nominated for.
     AsThePodSays,
     /// On any node of the cluster: all are searched.
     Anywhere,
@@ -25,8 +26,8 @@ pub(crate) struct PlacedPod {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WholeCluster {
     cluster: Option<Arc<Cluster>>,
-    /// The pod of the request, where it is placed already: it does not count.
-    own: Option<PlacedPod>,
+    /// The pods that do not count.
+    hidden: Vec<PlacedPod>,
 }
 
 // === impl Cluster ===
@@ -49,28 +50,58 @@ impl Cluster {
         named.or_else(anywhere).or_else(|| self.unlisted.values().find_map(unlisted))
     }
 
-    /// The same cluster without this pod; none if it is placed nowhere.
+    /// The same cluster without the pods that do not count for this one: itself, and [preemptors](Nomination::Preemptor)
+    /// of lower priority; none if there are none.
     ///
     /// A pod is known by its UID; one that has none, as a manifest has none, by its namespace and name. The result
     /// follows no other cluster, so nothing that was worked out for one holds for the other.
     #[must_use]
     pub fn without(&self, pod: &Pod) -> Option<Self> {
-        self.without_placed(pod).or_else(|| (0..self.slots.len() as u32).find_map(|slot| self.without_at(slot, pod)))
+        self.counted_for(pod, OwnPlace::Anywhere)
     }
 
-    /// The same, where the pod itself says on which node it is, or has a place reserved there.
+    /// The same, where the place of the pod itself is known.
+    pub(crate) fn counted_for(&self, pod: &Pod, place: OwnPlace) -> Option<Self> {
+        let anywhere = || (0..self.slots.len() as u32).find_map(|slot| self.without_at(slot, pod));
+        let own = self.without_placed(pod).or_else(|| if place == OwnPlace::Anywhere { anywhere() } else { None });
+        self.without_each(own, self.outranked_by(pod))
+    }
+
+    /// `first`, or else this cluster, without these pods, of which each names its node; `first` if there are none.
+    pub(super) fn without_each<'p>(
+        &self,
+        first: Option<Self>,
+        pods: impl Iterator<Item = &'p Arc<Pod>>,
+    ) -> Option<Self> {
+        pods.fold(first, |cluster, pod| cluster.as_ref().unwrap_or(self).without_placed(pod).or(cluster))
+    }
+
+    /// The nominated pods.
+    fn nominated(&self) -> impl Iterator<Item = &Arc<Pod>> {
+        self.reserved.values().filter(|pod| pod.nomination().is_some())
+    }
+
+    /// The nominated preemptors of lower priority: kube-scheduler does not count them either.
+    fn outranked_by(&self, pod: &Pod) -> impl Iterator<Item = &Arc<Pod>> + use<'_> {
+        let priority = pod.priority();
+        self.reserved
+            .values()
+            .filter(move |other| other.nomination() == Some(Nomination::Preemptor) && other.priority() < priority)
+    }
+
+    /// The same without this pod alone, where it says on which node it is, or counts there before it is bound.
     ///
     /// A pod that waits for its node has neither: this costs such a request nothing.
-    pub(crate) fn without_placed(&self, pod: &Pod) -> Option<Self> {
+    fn without_placed(&self, pod: &Pod) -> Option<Self> {
         self.without_at(self.find(self.node_name_of(pod)?)?, pod)
     }
 
-    /// The node that the pod itself names, or that is reserved for it.
+    /// The node that the pod itself names, or on which it counts before it is bound.
     fn node_name_of<'c>(&'c self, pod: &'c Pod) -> Option<&'c str> {
         match pod.node() {
             Some(node) => Some(node),
             None if self.reserved.is_empty() => None,
-            None => self.reserved.get(pod.uid()).map(AsRef::as_ref),
+            None => self.reserved.get(pod.uid())?.node(),
         }
     }
 
@@ -87,7 +118,7 @@ impl Cluster {
 
 impl WholeCluster {
     pub(crate) fn of(cluster: Option<Arc<Cluster>>) -> Self {
-        Self { cluster, own: None }
+        Self { cluster, hidden: vec![] }
     }
 
     /// The cluster.
@@ -95,14 +126,24 @@ impl WholeCluster {
         self.cluster.as_deref()
     }
 
-    /// The pod that does not count.
-    pub(crate) fn own(&self) -> Option<&PlacedPod> {
-        self.own.as_ref()
+    /// The pods that do not count.
+    pub(crate) fn hidden(&self) -> &[PlacedPod] {
+        &self.hidden
     }
 
-    /// Leaves out the pod of the request, where it is placed already.
-    pub(crate) fn leave_out(&mut self, pod: &Pod, place: OwnPlace) {
-        self.own = self.cluster.as_ref().and_then(|cluster| cluster.placed_pod(pod, place));
+    /// Leaves out the pods that do not count for the pod of the request: see [`Cluster::without`].
+    pub(crate) fn count_for(&mut self, pod: &Pod, place: OwnPlace) {
+        let Some(cluster) = &self.cluster else { return };
+        let outranked = cluster.outranked_by(pod).filter_map(|other| cluster.placed_pod(other, OwnPlace::AsThePodSays));
+        self.hidden = cluster.placed_pod(pod, place).into_iter().chain(outranked).collect();
+    }
+
+    /// Leaves out all nominated pods.
+    pub(crate) fn leave_out_nominated(&mut self) {
+        let Some(cluster) = &self.cluster else { return };
+        let nominated = cluster.nominated().filter_map(|pod| cluster.placed_pod(pod, OwnPlace::AsThePodSays));
+        self.hidden.retain(|hidden| hidden.pod.nomination().is_none());
+        self.hidden.extend(nominated);
     }
 }
 

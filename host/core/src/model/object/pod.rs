@@ -32,8 +32,18 @@ pub struct Pod {
     pub(super) requests: Arc<Quantities>,
     host_ports: Arc<[HostPort]>,
     pub(super) node: Option<Arc<str>>,
+    nomination: Option<Nomination>,
     phase: Option<Phase>,
     whole: Option<Arc<Whole>>,
+}
+
+/// Why a pod that is not bound counts on a node: it is in `status.nominatedNodeName`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Nomination {
+    /// kube-scheduler has chosen the node, and the pod waits there for volumes, claims or a gang.
+    Chosen,
+    /// Its condition says that it is unschedulable: most likely it waits until the pods that it has preempted are gone.
+    Preemptor,
 }
 
 crate::words! {
@@ -77,7 +87,7 @@ impl Pod {
         Ok(Self { whole: Some(Arc::new(Whole { json, images, named, scheduler_name })), ..pod })
     }
 
-    /// Reads the JSON of a placed pod; only fields that policies can read of such a pod are kept, and of annotations of
+    /// Reads the JSON of a placed or nominated pod; only fields that policies can read of such a pod are kept, and of annotations of
     /// more than [`MAX_KEPT_ANNOTATION_BYTES`](super::MAX_KEPT_ANNOTATION_BYTES) only the smaller values.
     ///
     /// # Errors
@@ -175,7 +185,7 @@ impl Pod {
     /// Whether both are the same pod of the cluster: by UID, or by namespace and name where one has no UID.
     pub(crate) fn is_same_object(&self, other: &Self) -> bool {
         if self.uid.is_empty() || other.uid.is_empty() {
-            return self.namespace == other.namespace && self.name == other.name;
+            return self.namespace == other.namespace && self.name == other.name && !self.name.is_empty();
         }
         self.uid == other.uid
     }
@@ -190,9 +200,14 @@ impl Pod {
         &self.host_ports
     }
 
-    /// `spec.nodeName`, if the pod is bound.
+    /// `spec.nodeName`, if the pod is bound; of a [nominated](Self::nomination) pod the node that it is nominated for.
     pub fn node(&self) -> Option<&str> {
         self.node.as_deref()
+    }
+
+    /// Why a placed pod is nominated for its node; none if it is bound.
+    pub fn nomination(&self) -> Option<Nomination> {
+        self.nomination
     }
 
     /// Whether the pod has ended and holds nothing on its node.
@@ -225,6 +240,10 @@ impl Pod {
         let (requests, host_ports) = (Arc::new(wire.effective_requests(is_placed)), wire.spec.host_ports());
         let text = |text: Cow<'_, str>| Box::from(text.as_ref());
         let owners = wire.metadata.owner_references.unwrap_or_default();
+        let bound = wire.spec.node_name.filter(|name| !name.is_empty());
+        let is_unschedulable = wire.status.is_unschedulable();
+        let nominated = wire.status.nominated_node_name.filter(|name| is_placed && bound.is_none() && !name.is_empty());
+        let nomination = if is_unschedulable { Nomination::Preemptor } else { Nomination::Chosen };
         Self {
             name: text(wire.metadata.name),
             namespace: wire.metadata.namespace.as_deref().unwrap_or("default").into(),
@@ -237,7 +256,8 @@ impl Pod {
             created: wire.metadata.creation_timestamp.and_then(|text| seconds(&text)).map_or(0, |at| at.max(0)),
             requests,
             host_ports,
-            node: wire.spec.node_name.filter(|name| !name.is_empty()).map(|name| name.as_ref().into()),
+            nomination: nominated.is_some().then_some(nomination),
+            node: bound.or(nominated).map(|name| name.as_ref().into()),
             phase: wire.status.phase.as_deref().and_then(Phase::from_name),
             whole: None,
         }

@@ -17,7 +17,12 @@ pub enum ReadOf<T> {
     NodesCount,
     /// All nodes by the value of a label, in one read. For verbs that see the nodes together.
     NodesByLabel(T),
-    /// Pods already placed, or being bound, numbered from 0 within their node.
+    /// Pods already placed, being bound, or nominated, numbered from 0 within their node.
+    ///
+    /// A pod with a `status.nominatedNodeName` waits for that node: it counts there, but not at bind, not for itself, and, if
+    /// its condition says `Unschedulable`, not for pods of higher priority, since kube-scheduler may give them the room that
+    /// it made by preemption. A pod that once found no node and now waits only for its volumes has that condition too: for pods
+    /// of higher priority it does not count until its bind.
     Placed(u32, u32, PlacedRead<T>),
     /// Whether the host knows all pods of the node. Where it does not, `nodes.requested` is none, and the counts below are of
     /// the pods that it knows: 0 where it has no view of pods. A policy with a limit asks this first.

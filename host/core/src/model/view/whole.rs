@@ -8,7 +8,10 @@ use std::sync::{
 use plimsoll_decision_cache::Fingerprint;
 
 use super::View;
-use crate::model::{Cluster, MAX_LABEL_VALUES, Node, Pod, Read, ReadError, Selector, Slot, Value, tally::Shape};
+use crate::model::{
+    Cluster, MAX_LABEL_VALUES, Node, Placed, Pod, Read, ReadError, Selector, Slot, Value, cluster::PlacedPod,
+    tally::Shape,
+};
 
 // === impl View ===
 
@@ -18,6 +21,17 @@ impl View {
     pub(crate) fn asked_about_each(mut self) -> Self {
         self.asked_about = Some(Arc::new(AtomicU32::new(u32::MAX)));
         self
+    }
+
+    /// The same view of one node for a bind: neither the pod itself nor nominated pods are there. Of two nominated pods each
+    /// would keep the other from being bound to the last place.
+    #[must_use]
+    pub(crate) fn for_bind(mut self) -> Self {
+        let pods = self.slot(0).ok().and_then(|slot| slot.placed.as_deref()).map_or(&[][..], Placed::pods);
+        let is_gone = |pod: &Pod| pod.nomination().is_some() || pod.is_same_object(&self.pod);
+        let gone: Vec<u32> = (0..).zip(pods).filter(|(_, pod)| is_gone(pod)).map(|(at, _)| at).collect();
+        self.whole.leave_out_nominated();
+        if gone.is_empty() { self } else { self.without(Arc::from([gone])) }
     }
 
     /// Tells the view that the following reads are made to answer about this node.
@@ -79,13 +93,13 @@ impl View {
         }
     }
 
-    /// The pods that the cluster has and that do not count: the request's own, and those that are taken as gone.
+    /// The pods that the cluster has and that do not count: those that are hidden, and those that are taken as gone.
     fn each_not_counted(&self, cluster: &Cluster, mut each: impl FnMut(&Pod, Option<&Node>)) {
-        let own = self.whole.own();
-        if let Some(own) = own {
-            each(&own.pod, own.node.as_deref());
+        let hidden = self.whole.hidden();
+        for PlacedPod { pod, node } in hidden {
+            each(pod, node.as_deref());
         }
-        let is_own = |pod: &Pod| own.is_some_and(|own| own.pod.is_same_object(pod));
+        let is_hidden = |pod: &Pod| hidden.iter().any(|hidden| hidden.pod.is_same_object(pod));
         let nodes = match &self.asked_about {
             Some(asked_about) => {
                 let node = asked_about.load(Ordering::Relaxed) as usize;
@@ -99,7 +113,7 @@ impl View {
             // A scheduler that sends whole objects may name pods that the cluster does not have yet.
             let known = cluster.find(node.name()).and_then(|at| cluster.slots().get(at as usize));
             let Some(Slot { node, placed: Some(known) }) = known else { continue };
-            for pod in gone.iter().filter_map(|at| placed.pods().get(*at as usize)).filter(|pod| !is_own(pod)) {
+            for pod in gone.iter().filter_map(|at| placed.pods().get(*at as usize)).filter(|pod| !is_hidden(pod)) {
                 if known.pods().iter().any(|own| own.is_same_object(pod)) {
                     each(pod, Some(node));
                 }

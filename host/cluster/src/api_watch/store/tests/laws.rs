@@ -16,6 +16,10 @@ enum Step {
     RemoveNode(u8),
     PutPod(u8, u8, u8),
     RemovePod(u8),
+    /// The watch of nominated pods shows the pod with this node, or that it is there no more.
+    Nominate(u8, u8),
+    LeaveNominated(u8),
+    EndLeftNominations,
     /// A bind of the pod to the node reserves its place, if it may.
     Reserve(u8, u8),
     /// A bind, by number, learns that its write succeeded, that it failed, or nothing at all.
@@ -29,6 +33,7 @@ enum Step {
     /// A list that contains only the objects selected by these bits.
     ListNodes(u8),
     ListPods(u8, u8),
+    ListNominated(u8),
     Publish,
 }
 
@@ -39,6 +44,9 @@ fn any_step() -> impl Strategy<Value = Step> {
         nodes.clone().prop_map(Step::RemoveNode),
         (pods.clone(), nodes.clone(), 0u8..2).prop_map(|(pod, node, app)| Step::PutPod(pod, node, app)),
         pods.clone().prop_map(Step::RemovePod),
+        (pods.clone(), nodes.clone()).prop_map(|(pod, node)| Step::Nominate(pod, node)),
+        pods.clone().prop_map(Step::LeaveNominated),
+        Just(Step::EndLeftNominations),
         (pods.clone(), nodes.clone()).prop_map(|(pod, node)| Step::Reserve(pod, node)),
         binds.clone().prop_map(Step::Succeed),
         binds.clone().prop_map(Step::Fail),
@@ -47,6 +55,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         (pods, 0u8..5, 0u8..6).prop_map(|(pod, node, ago)| Step::Read(pod, node, ago)),
         any::<u8>().prop_map(Step::ListNodes),
         (any::<u8>(), 0u8..6).prop_map(|(bits, ago)| Step::ListPods(bits, ago)),
+        any::<u8>().prop_map(Step::ListNominated),
         Just(Step::Publish),
     ]
 }
@@ -57,6 +66,8 @@ struct Model {
     nodes: BTreeMap<u8, u8>,
     pods: BTreeMap<u8, (u8, u8)>,
     reserved: BTreeMap<u8, Place>,
+    /// The node of each, and the step at which it has left the watch.
+    nominated: BTreeMap<u8, (u8, Option<u32>)>,
 }
 
 /// A reservation: by which bind, on which node, and since which step a list or a read tells.
@@ -90,6 +101,10 @@ fn mk_node(node_number: u8, zone: u8, beat: u32) -> Node {
     node(&format!("n{node_number}"), &zone.to_string(), beat)
 }
 
+fn mk_nominated(number: u8, node: u8) -> Pod {
+    nominated(&format!("p{number}"), &format!("u{number}"), &format!("n{node}"))
+}
+
 fn mk_pod(number: u8, node: u8, app: u8) -> Pod {
     pod(&format!("p{number}"), &format!("u{number}"), &format!("n{node}"), &app.to_string())
 }
@@ -115,11 +130,27 @@ impl Both {
                 store.show_pod(mk_pod(pod, node, app));
                 model.pods.insert(pod, (node, app));
                 model.reserved.remove(&pod);
+                model.nominated.remove(&pod);
             }
             Step::RemovePod(pod) => {
                 store.remove_pod(&mk_pod(pod, 0, 0));
                 model.pods.remove(&pod);
                 model.reserved.remove(&pod);
+                model.nominated.remove(&pod);
+            }
+            Step::Nominate(pod, node) => {
+                store.put_nominated(mk_nominated(pod, node));
+                if !model.pods.contains_key(&pod) {
+                    model.nominated.insert(pod, (node, None));
+                }
+            }
+            Step::LeaveNominated(pod) => {
+                store.leave_nominated(&format!("u{pod}"), self.start + seconds(u64::from(*now)));
+                model.leave(*now, |number| number == pod);
+            }
+            Step::EndLeftNominations => {
+                store.end_left_nominations(self.start + seconds(u64::from(*now)));
+                model.nominated.retain(|_, (_, left)| left.is_none_or(|left| left >= *now));
             }
             Step::Reserve(pod, node) => self.reserve(pod, node),
             Step::Succeed(bind) => self.end(bind, End::Succeeded),
@@ -129,6 +160,16 @@ impl Both {
             Step::Read(pod, node, ago) => self.read(pod, node, ago),
             Step::ListNodes(bits) => self.list_nodes(bits),
             Step::ListPods(bits, ago) => self.list_pods(bits, ago),
+            Step::ListNominated(bits) => {
+                store.begin_list(Resource::Nominated);
+                let is_listed = |pod: u8| bits & (1 << pod) != 0;
+                for (pod, (node, left)) in model.nominated.iter_mut().filter(|(pod, _)| is_listed(**pod)) {
+                    store.put_nominated(mk_nominated(*pod, *node));
+                    *left = None;
+                }
+                store.end_list(Resource::Nominated, self.start + seconds(u64::from(*now)));
+                model.leave(*now, |pod| !is_listed(pod));
+            }
             Step::Publish => self.publish_and_compare(),
         }
     }
@@ -232,6 +273,11 @@ impl Both {
             assert_eq!(own.pods(), built.pods());
             assert_eq!(own.requested(), built.requested());
         }
+        let uids = |cluster: &Cluster| -> BTreeSet<String> {
+            let reserved = cluster.reserved().values().filter(|pod| pod.nomination().is_some());
+            reserved.map(|pod| format!("{} {}", pod.uid(), pod.node().unwrap())).collect()
+        };
+        assert_eq!(uids(&now), uids(&expected));
         assert_carried_over(&before, &now);
         let left: BTreeSet<&str> = self.store.entries.keys().map(AsRef::as_ref).collect();
         assert!(left.iter().all(|name| !self.store.entries[*name].is_void()), "{left:?}");
@@ -256,12 +302,22 @@ fn assert_carried_over(before: &Cluster, now: &Cluster) {
 }
 
 impl Model {
+    /// These pods are nominated no more.
+    fn leave(&mut self, now: u32, has_left: impl Fn(u8) -> bool) {
+        for (_, (_, left)) in self.nominated.iter_mut().filter(|(pod, _)| has_left(**pod)) {
+            left.get_or_insert(now);
+        }
+    }
+
     /// Built from nothing, in any order of nodes.
     fn cluster(&self) -> Cluster {
         let nodes = self.nodes.iter().map(|(node, zone)| mk_node(*node, *zone, 0)).collect();
         let pods = self.pods.iter().map(|(number, (node, app))| mk_pod(*number, *node, *app));
         let reserved = self.reserved.iter().map(|(number, place)| mk_pod(*number, place.node, 0));
-        let mut pods: Vec<Pod> = pods.chain(reserved).collect();
+        let is_nominated = |number: &u8| !self.pods.contains_key(number) && !self.reserved.contains_key(number);
+        let nominated = self.nominated.iter().filter(|(number, _)| is_nominated(number));
+        let nominated = nominated.map(|(number, (node, _))| mk_nominated(*number, *node));
+        let mut pods: Vec<Pod> = pods.chain(reserved).chain(nominated).collect();
         pods.sort_by(|a, b| a.name().cmp(b.name()));
         Cluster::from_objects(nodes, pods)
     }

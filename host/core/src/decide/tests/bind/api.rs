@@ -152,6 +152,12 @@ impl Api {
         change(self.state.lock().unwrap().pods.get_mut(&format!("ml/{name}")).unwrap());
     }
 
+    /// Nominates a pod for a node, and the watch shows it.
+    pub(super) fn nominate(&self, name: &str, node: &str) {
+        self.change(name, |pod| pod["status"] = json!({"nominatedNodeName": node}));
+        self.publish(&mut self.state.lock().unwrap());
+    }
+
     pub(super) fn delete(&self, name: &str) {
         self.state.lock().unwrap().pods.remove(&format!("ml/{name}"));
     }
@@ -229,8 +235,13 @@ impl Api {
         };
         let shown: BTreeMap<&String, &Json> = state.pods.iter().filter(is_shown).collect();
         state.reserved.retain(|_, reserved| !shown.contains_key(&full_name(&reserved.pod)));
-        let reserved = state.reserved.values().map(|reserved| &reserved.pod);
-        let pods: Vec<Json> = shown.into_values().chain(reserved).cloned().collect();
+        let reserved = || state.reserved.values().map(|reserved| &reserved.pod);
+        let is_nominated = |pod: &&Json| {
+            !pod["spec"]["nodeName"].is_string()
+                && reserved().all(|own| own["metadata"]["uid"] != pod["metadata"]["uid"])
+        };
+        let nominated = state.pods.values().filter(is_nominated);
+        let pods: Vec<Json> = shown.into_values().chain(reserved()).chain(nominated).cloned().collect();
         self.gateway.upgrade().unwrap().set_cluster(mk_cluster(&self.nodes, &pods));
     }
 
@@ -324,8 +335,8 @@ impl Binder for Api {
             return Err(NotReserved::Undecided(earlier.node.clone()));
         }
         let cluster = self.cluster();
-        let has =
-            |slot: &&crate::model::Slot| slot.placed.as_ref().is_some_and(|own| own.position(&binding.uid).is_some());
+        let is_bound = |pod: &Arc<Pod>| pod.uid() == &*binding.uid && pod.nomination().is_none();
+        let has = |slot: &&crate::model::Slot| slot.placed.as_ref().is_some_and(|own| own.pods().iter().any(is_bound));
         if let Some(slot) = cluster.slots().iter().find(has) {
             return Err(NotReserved::Placed((**slot.node.name()).into()));
         }

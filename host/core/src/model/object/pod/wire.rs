@@ -79,6 +79,8 @@ pub(super) struct StatusJson<'a> {
     #[serde(borrow)]
     pub(super) phase: Option<Cow<'a, str>>,
     #[serde(borrow)]
+    pub(super) nominated_node_name: Option<Cow<'a, str>>,
+    #[serde(borrow)]
     conditions: Option<Vec<ConditionJson<'a>>>,
     #[serde(borrow)]
     container_statuses: Option<Vec<ContainerStatusJson<'a>>>,
@@ -95,6 +97,8 @@ pub(super) struct StatusJson<'a> {
 struct ConditionJson<'a> {
     #[serde(borrow)]
     r#type: Cow<'a, str>,
+    #[serde(borrow)]
+    status: Option<Cow<'a, str>>,
     #[serde(borrow)]
     reason: Option<Cow<'a, str>>,
 }
@@ -260,8 +264,18 @@ impl HostPort {
 impl<'a> StatusJson<'a> {
     /// Whether the node has refused for good to resize the pod to its spec.
     fn is_resize_infeasible(&self) -> bool {
-        let pending = self.conditions.iter().flatten().find(|condition| condition.r#type == "PodResizePending");
-        pending.is_some_and(|condition| condition.reason.as_deref() == Some("Infeasible"))
+        self.condition("PodResizePending").is_some_and(|condition| condition.reason.as_deref() == Some("Infeasible"))
+    }
+
+    /// Whether the last attempt to schedule the pod, or the last one that failed, has found no node.
+    pub(super) fn is_unschedulable(&self) -> bool {
+        self.condition("PodScheduled").is_some_and(|condition| {
+            condition.status.as_deref() == Some("False") && condition.reason.as_deref() == Some("Unschedulable")
+        })
+    }
+
+    fn condition(&self, kind: &str) -> Option<&ConditionJson<'a>> {
+        self.conditions.iter().flatten().find(|condition| condition.r#type == kind)
     }
 
     fn by_container(&self) -> HashMap<&str, &ContainerStatusJson<'a>> {
