@@ -20,6 +20,7 @@ mod scores;
 mod seats;
 mod stdio;
 mod tls;
+mod wake;
 mod watching;
 
 use std::{fs, path::Path};
