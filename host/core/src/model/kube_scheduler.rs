@@ -3,7 +3,7 @@
 //! Source: `pkg/scheduler/framework/plugins` and `k8s.io/component-helpers/scheduling` of Kubernetes 1.36. Tolerations
 //! with `Gt` and `Lt` count, as with the gate `TaintTolerationComparisonOperators`.
 
-use std::{borrow::Cow, collections::BTreeMap};
+use std::borrow::Cow;
 
 use serde::{
     Deserialize,
@@ -69,6 +69,13 @@ struct Requirement {
 #[serde(rename_all = "camelCase", default)]
 struct TopologySpread {
     when_unsatisfiable: Box<str>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Volume {
+    persistent_volume_claim: Option<IgnoredAny>,
+    ephemeral: Option<IgnoredAny>,
 }
 
 // === impl SchedulerFilters ===
@@ -242,11 +249,9 @@ fn not_modelled(pod: &Pod) -> Result<Vec<&'static str>, ObjectError> {
     let has_any =
         |pointer| field::<Vec<IgnoredAny>>(pod, pointer).map(|list| list.is_some_and(|list| !list.is_empty()));
     let spreads: Option<Vec<TopologySpread>> = field(pod, "/spec/topologySpreadConstraints")?;
-    let volumes: Option<Vec<BTreeMap<Box<str>, IgnoredAny>>> = field(pod, "/spec/volumes")?;
+    let volumes: Option<Vec<Volume>> = field(pod, "/spec/volumes")?;
     let is_hard = |spread: &TopologySpread| *spread.when_unsatisfiable == *"DoNotSchedule";
-    let is_claim = |volume: &BTreeMap<Box<str>, _>| {
-        volume.contains_key("persistentVolumeClaim") || volume.contains_key("ephemeral")
-    };
+    let is_claim = |volume: &Volume| volume.persistent_volume_claim.is_some() || volume.ephemeral.is_some();
     let table = [
         (volumes.iter().flatten().any(is_claim), "VolumeBinding"),
         (spreads.iter().flatten().any(is_hard), "PodTopologySpread"),

@@ -6,6 +6,7 @@ mod admin;
 mod bind;
 mod circuits;
 mod connections;
+mod filters;
 mod goldens;
 mod hostile;
 mod limits;

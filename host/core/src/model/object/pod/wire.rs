@@ -56,11 +56,12 @@ struct ContainerJson<'a> {
 
 /// A port of a node that a container listens on; TCP and all addresses of the node unless it says otherwise.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(default)]
 pub struct HostPort {
-    host_port: i32,
+    #[serde(rename = "hostPort")]
+    port: i32,
     #[serde(rename = "hostIP")]
-    host_ip: Option<Box<str>>,
+    ip: Option<Box<str>>,
     protocol: Option<Box<str>>,
 }
 
@@ -203,7 +204,7 @@ impl<'a> SpecJson<'a> {
         let sidecars = self.init_containers.iter().flatten().filter(|container| container.is_sidecar());
         let ports =
             sidecars.chain(self.containers.iter().flatten()).flat_map(|container| container.ports.iter().flatten());
-        let ports: Vec<HostPort> = ports.filter(|port| port.host_port > 0).cloned().collect();
+        let ports: Vec<HostPort> = ports.filter(|port| port.port > 0).cloned().collect();
         if ports.is_empty() { Arc::default() } else { ports.into() }
     }
 
@@ -245,13 +246,13 @@ impl HostPort {
     /// Whether two pods with these ports cannot be on one node.
     pub fn conflicts(&self, other: &Self) -> bool {
         let [own_ip, other_ip] = [self.ip(), other.ip()];
-        self.host_port == other.host_port
+        self.port == other.port
             && self.protocol() == other.protocol()
             && (own_ip == other_ip || own_ip == ANY_IP || other_ip == ANY_IP)
     }
 
     fn ip(&self) -> &str {
-        self.host_ip.as_deref().filter(|ip| !ip.is_empty()).unwrap_or(ANY_IP)
+        self.ip.as_deref().filter(|ip| !ip.is_empty()).unwrap_or(ANY_IP)
     }
 
     fn protocol(&self) -> &str {
