@@ -3,7 +3,7 @@ CARGO ?= cargo
 export CARGO_TERM_PROGRESS_WHEN ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help generate demo demo-cluster test simulate oracle lint advisories bench throughput burst soak fuzz e2e fmt policies
+.PHONY: help generate demo demo-cluster test simulate oracle lint advisories bench throughput burst soak fuzz e2e matrix fmt policies
 
 # The tests that could not run on this machine, with the reason; `make test` prints them at its end.
 SKIPPED := $(CURDIR)/target/skipped-tests
@@ -78,6 +78,12 @@ e2e: policies ## Run in front of a real kube-scheduler and API server (needs Go 
 	tests/e2e/helm/build
 	$(CARGO) build --workspace --bin plimsoll
 	$(CARGO) test --workspace --test e2e --features plimsoll-e2e/$(if $(NIGHTLY),nightly,control-plane)
+
+KUBERNETES ?= v1.33.13 v1.34.4 v1.35.4 v1.36.3 v1.37.2
+matrix: policies ## Run the end-to-end tests on each version of Kubernetes, and write the table in docs/kubernetes.md; KUBERNETES='v1.37.2'
+	tests/e2e/helm/build
+	$(CARGO) build --workspace --bin plimsoll
+	tests/e2e/matrix $(KUBERNETES)
 
 # Apart from lint: it needs the network, and what it says changes without a commit.
 advisories: ## Look for known vulnerabilities in the dependencies

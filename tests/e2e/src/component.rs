@@ -10,8 +10,11 @@ use std::{
 use anyhow::{Context, Result};
 use plimsoll_harness::workspace;
 
-/// Where `make e2e` puts the control plane and helm.
-static BIN: LazyLock<PathBuf> = LazyLock::new(|| workspace().join("target/e2e/bin"));
+/// Where `make e2e` puts the control plane and helm. `make matrix` names the version of another one.
+static BIN: LazyLock<PathBuf> = LazyLock::new(|| {
+    let version = std::env::var("PLIMSOLL_KUBERNETES");
+    workspace().join("target/e2e").join(version.as_deref().unwrap_or("bin"))
+});
 
 /// A running component; it is killed when dropped.
 pub(crate) struct Component {
