@@ -55,6 +55,11 @@ impl Reload {
 
     /// Puts a roster in force.
     pub(crate) fn apply(&self, update: RosterUpdate) {
+        let roster = Arc::clone(&update.roster);
+        self.metrics.reloaded(&roster);
+        self.gateway.set_roster(Arc::clone(&roster));
+        self.readiness.observe(&roster);
+        // Who reads it in the log finds it in force.
         update.changes.iter().for_each(log_change);
         if self.sees_pods {
             warn_of_outrun(&update, self.binds);
@@ -62,10 +67,6 @@ impl Reload {
             warn_of_blind(&update);
         }
         warn_of_undeclared_sources(&update, self.facts.as_deref());
-        self.metrics.reloaded(&update.roster);
-        let roster = Arc::clone(&update.roster);
-        self.gateway.set_roster(update.roster);
-        self.readiness.observe(&roster);
         let empty_root = empty_root(&roster);
         let was_empty = self.is_root_empty.swap(empty_root.is_some(), Ordering::Relaxed);
         if let Some(text) = empty_root.filter(|_| !was_empty) {
