@@ -20,6 +20,7 @@ mod scores;
 mod seats;
 mod stdio;
 mod tls;
+mod volumes;
 mod wake;
 mod watching;
 
