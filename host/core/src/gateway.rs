@@ -285,7 +285,7 @@ impl Gateway {
             return false;
         }
         for pod in cluster.slots().iter().filter_map(|slot| slot.placed.as_ref()).flat_map(|placed| placed.pods()) {
-            if due.remove(pod.uid()).is_some() {
+            if pod.nomination().is_none() && due.remove(pod.uid()).is_some() {
                 rejected.remove(pod.uid());
             }
         }
