@@ -54,7 +54,7 @@ impl Reload {
     }
 
     /// Puts a roster in force.
-    pub(crate) fn apply(&self, update: RosterUpdate) {
+    pub(crate) fn apply(&self, update: &RosterUpdate) {
         let roster = Arc::clone(&update.roster);
         self.metrics.reloaded(&roster);
         self.gateway.set_roster(Arc::clone(&roster));
@@ -62,11 +62,11 @@ impl Reload {
         // Who reads it in the log finds it in force.
         update.changes.iter().for_each(log_change);
         if self.sees_pods {
-            warn_of_outrun(&update, self.binds);
+            warn_of_outrun(update, self.binds);
         } else {
-            warn_of_blind(&update);
+            warn_of_blind(update);
         }
-        warn_of_undeclared_sources(&update, self.facts.as_deref());
+        warn_of_undeclared_sources(update, self.facts.as_deref());
         let empty_root = empty_root(&roster);
         let was_empty = self.is_root_empty.swap(empty_root.is_some(), Ordering::Relaxed);
         if let Some(text) = empty_root.filter(|_| !was_empty) {

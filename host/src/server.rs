@@ -244,8 +244,8 @@ async fn watch_directory(
     // It lists a directory and reads sidecars, which may take long on a slow file system.
     let start = move || Directory::start(config, Arc::new(loader));
     let (directory, update) = tokio::task::spawn_blocking(start).await??;
-    reload.apply(update);
-    Ok(directory.watch(move |update| reload.apply(update))?)
+    reload.apply(&update);
+    Ok(directory.watch(move |update| reload.apply(&update))?)
 }
 
 /// Fetches the sources of `--facts`, if there are any.
