@@ -11,8 +11,8 @@ use std::{
 use axum::http::StatusCode;
 use bytes::Bytes;
 use plimsoll_core::{
-    BindOutcome, BindQuery, Cluster, DecideError, FaultKind, FilterOutcome, Gateway, Pod, PodId, PostReplyWork, Query,
-    ScoreScale, TieBreak,
+    BindOutcome, BindQuery, Cluster, DecideError, FaultKind, FilterOutcome, Gateway, Group, Pod, PodId, PostReplyWork,
+    Query, ScoreScale, TieBreak,
 };
 
 use crate::{
@@ -183,9 +183,11 @@ impl ExtenderVerb {
             Self::Filter => {
                 let decide = |query: &Query<'_>| gateway.filter(group, query);
                 let cluster = gateway.cluster_for_filter(group, origin.may_bind);
+                let roster = gateway.roster();
                 on_nodes(backend, cluster.as_ref(), body, origin, memory, decide, |nodes, query, mut outcome| {
-                    if outcome.rejected.len() == nodes.len() {
-                        stabilise(backend, group, query, nodes, &mut outcome);
+                    // If the roster has changed meanwhile, it is not known which version has given the reasons.
+                    if outcome.rejected.len() == nodes.len() && Arc::ptr_eq(&roster, &gateway.roster()) {
+                        stabilise(backend.cache, roster.group(group), query, nodes, &mut outcome);
                     }
                     encode::filter(nodes, &outcome)
                 })
@@ -266,13 +268,13 @@ fn on_nodes<T>(
 
 /// Keeps the reasons of a pod that is left without a node.
 fn stabilise(
-    Backend { gateway, cache, .. }: Backend<'_>,
-    group: &str,
+    cache: &RequestCache,
+    group: Option<&Group>,
     query: &Query<'_>,
     nodes: &WireNodes,
     outcome: &mut FilterOutcome,
 ) {
-    if let (Some(pod), Some(group)) = (PodId::of(&query.pod), gateway.roster().group(group)) {
+    if let (Some(pod), Some(group)) = (PodId::of(&query.pod), group) {
         cache.texts.stabilise(pod, group, outcome, |at| encode::name(nodes, at), Instant::now());
     }
 }
