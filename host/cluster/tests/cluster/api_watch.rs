@@ -278,7 +278,8 @@ async fn the_first_cluster_waits_for_the_namespaces_which_follow_every_change() 
     let mut followed = Followed::follow(api, LONG);
     soon("the lists of nodes and pods", followed.watch.relist()).await;
     assert!(!followed.published.has_changed().unwrap());
-    assert_eq!(followed.watch.status().doubts(LONG), ["namespaces are not listed yet"]);
+    let awaits_namespaces = |own: &Followed| own.watch.status().doubts(LONG) == ["namespaces are not listed yet"];
+    followed.until_so("the list of nominated pods", awaits_namespaces).await;
     followed.api.recover();
     let first = followed.until("the first cluster", |cluster| cluster.slots().len() == 1).await;
     assert_eq!((tenant(&first, "web").as_deref(), tenant(&first, "ml")), (Some("a"), None));
