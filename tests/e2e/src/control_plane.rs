@@ -14,7 +14,10 @@ use anyhow::{Context, Result, ensure};
 use plimsoll_harness::{Plimsoll, ReservedPort, TempDir, tempdir, wait_until, wait_until_every, workspace};
 use serde_json::Value;
 
-use crate::component::{Component, program};
+use crate::{
+    component::{Component, program},
+    version::Features,
+};
 
 /// The pause between two calls of kubectl that wait for something; each takes a tenth of a second of processor time.
 const KUBECTL: Duration = Duration::from_millis(200);
@@ -26,6 +29,8 @@ pub struct ControlPlane {
     _etcd: Component,
     /// The arguments that the API server is started with, each time.
     api_server_args: Vec<String>,
+    /// Arguments of kube-scheduler beside its configuration.
+    scheduler_args: Vec<String>,
     /// Of etcd and the API server; each connects to the other by number.
     _ports: [ReservedPort; 3],
     directory: TempDir,
@@ -42,12 +47,20 @@ pub struct Scheduler {
 // === impl ControlPlane ===
 
 impl ControlPlane {
-    /// Starts everything but a scheduler, and waits until it answers.
+    /// Starts everything but a scheduler, with the newest features of scheduling, and waits until it answers.
     ///
     /// # Errors
     /// If a component cannot be started or does not become ready.
     pub fn start() -> Result<Self> {
-        Self::start_with("AlwaysAllow")
+        Self::start_with("AlwaysAllow", Some(Features::of_control_plane()))
+    }
+
+    /// As [`ControlPlane::start`]; features are on or off as most clusters have them.
+    ///
+    /// # Errors
+    /// If a component cannot be started or does not become ready.
+    pub fn start_with_default_features() -> Result<Self> {
+        Self::start_with("AlwaysAllow", None)
     }
 
     /// As [`ControlPlane::start`]; accounts may do what their roles say, and the administrator everything.
@@ -55,10 +68,10 @@ impl ControlPlane {
     /// # Errors
     /// If a component cannot be started or does not become ready.
     pub fn start_with_rbac() -> Result<Self> {
-        Self::start_with("RBAC")
+        Self::start_with("RBAC", Some(Features::of_control_plane()))
     }
 
-    fn start_with(authorization: &str) -> Result<Self> {
+    fn start_with(authorization: &str, features: Option<&Features>) -> Result<Self> {
         let directory = tempdir()?;
         let path = directory.path();
         let ports = [ReservedPort::reserve()?, ReservedPort::reserve()?, ReservedPort::reserve()?];
@@ -66,8 +79,11 @@ impl ControlPlane {
         let (client, peer) = (format!("http://{client}"), format!("http://{peer}"));
         let etcd = Component::start("etcd", path, &etcd_args(path, &client, &peer))?;
         write_credentials(path, secure)?;
-        let api_server_args = api_server_args(path, &client, secure.port(), authorization);
-        let mut control_plane = Self { api_server: None, _etcd: etcd, api_server_args, _ports: ports, directory };
+        let mut api_server_args = api_server_args(path, &client, secure.port(), authorization);
+        api_server_args.extend(features.map(Features::api_server_args).unwrap_or_default());
+        let scheduler_args = features.map(Features::scheduler_args).unwrap_or_default();
+        let mut control_plane =
+            Self { api_server: None, _etcd: etcd, api_server_args, scheduler_args, _ports: ports, directory };
         control_plane.start_api_server()?;
         Ok(control_plane)
     }
@@ -170,7 +186,8 @@ impl ControlPlane {
         let (file, complete) = (self.directory.path().join("given.yaml"), self.directory.path().join("complete.yaml"));
         fs::write(&file, self.scheduler_config("http://127.0.0.1:1", policies, args)?)?;
         let mut scheduler = Command::new(program("kube-scheduler"));
-        let written = scheduler.arg("--config").arg(file).arg("--write-config-to").arg(&complete).output()?;
+        scheduler.arg("--config").arg(file).arg("--write-config-to").arg(&complete).args(&self.scheduler_args);
+        let written = scheduler.output()?;
         ensure!(written.status.success(), "kube-scheduler: {}", String::from_utf8_lossy(&written.stderr));
         Ok(fs::read_to_string(complete)?)
     }
@@ -190,6 +207,7 @@ impl ControlPlane {
             "--cert-dir=certificates".to_owned(),
             "--authorization-always-allow-paths=/readyz,/metrics".to_owned(),
         ];
+        let scheduler = [&scheduler[..], &self.scheduler_args].concat();
         let process = Component::start("kube-scheduler", self.directory.path(), &scheduler)?;
         Ok(Scheduler { _process: process, port })
     }

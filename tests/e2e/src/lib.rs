@@ -10,6 +10,7 @@ mod component;
 mod control_plane;
 mod objects;
 mod prometheus;
+mod version;
 
 pub use balancer::Balancer;
 pub use burst::{Burst, BurstOutcome, may_write, wait_for_bound};
@@ -17,3 +18,4 @@ pub use chart::{chart, helm, objects, of_kind, render, value_files};
 pub use control_plane::{ControlPlane, Scheduler};
 pub use objects::{node, pod};
 pub use prometheus::Prometheus;
+pub use version::minor;

@@ -33,7 +33,7 @@ impl Stage {
         let directory = tempdir()?;
         let dir = directory.path().join("policies");
         lay_policies(&dir)?;
-        let cluster = ControlPlane::start()?;
+        let cluster = ControlPlane::start_with_default_features()?;
         populate(&cluster)?;
         let gateway = cluster.gateway_with_kubeconfig(&dir, &[])?;
         let binds = |line: &Value| line["message"].as_str().is_some_and(|text| text.ends_with("this gateway binds"));

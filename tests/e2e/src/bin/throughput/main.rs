@@ -40,7 +40,7 @@ async fn main() -> Result<()> {
     // Nothing is built while it is measured.
     let _built = (binary(), policies());
     let directory = tempdir()?;
-    let control_plane = ControlPlane::start()?;
+    let control_plane = ControlPlane::start_with_default_features()?;
     let load = Load::new(&control_plane).await?;
     let mut report = Report::default();
     let mut present = 0;
