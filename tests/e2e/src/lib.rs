@@ -18,4 +18,4 @@ pub use chart::{chart, helm, objects, of_kind, render, value_files};
 pub use control_plane::{ControlPlane, Scheduler};
 pub use objects::{node, pod};
 pub use prometheus::Prometheus;
-pub use version::minor;
+pub use version::{minor, skip_before};

@@ -2,6 +2,8 @@
 
 use std::{process::Command, sync::LazyLock};
 
+use plimsoll_harness::report_skipped;
+
 use crate::component::program;
 
 /// What a minor version of Kubernetes is started with: the newest ways of scheduling, which are off by default.
@@ -44,6 +46,15 @@ pub fn minor() -> u32 {
         String::from_utf8(output.stdout).ok()?.split('.').nth(1)?.parse().ok()
     });
     MINOR.expect("kube-scheduler says its version: run tests/e2e/control-plane/build")
+}
+
+/// Skips the running test, which then returns, on a version before `first`; `lacks` says what that version lacks.
+pub fn skip_before(first: u32, lacks: &str) -> bool {
+    let is_before = minor() < first;
+    if is_before {
+        report_skipped(&format!("Kubernetes before 1.{first} {lacks}"));
+    }
+    is_before
 }
 
 // === impl Features ===

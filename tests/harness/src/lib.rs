@@ -25,7 +25,7 @@ pub use fake_server::{FakeAnswer, FakeServer};
 pub use peer::Peer;
 pub use ports::ReservedPort;
 pub use process::{Plimsoll, Reply};
-pub use skip::skip;
+pub use skip::{report_skipped, skip};
 pub use tasks::threads;
 pub use wait::{wait_until, wait_until_every};
 

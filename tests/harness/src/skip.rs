@@ -1,6 +1,6 @@
-//! Tests that cannot run on this machine say so: on the terminal, and once more at the end of `make test`.
+//! Tests that do not run say so: on the terminal, and once more at the end of `make test`.
 
-use std::{env, fs::OpenOptions, io::Write};
+use std::{env, fs::OpenOptions, io::Write, thread};
 
 /// The file in which `make test` collects the tests that did not run.
 const SUMMARY: &str = "PLIMSOLL_SKIPPED";
@@ -12,10 +12,17 @@ const SUMMARY: &str = "PLIMSOLL_SKIPPED";
 /// # Panics
 /// With `CI=true`: CI installs every tool, so a test that cannot run there is a failure.
 pub fn skip(reason: &str) {
-    let thread = std::thread::current();
-    let test = thread.name().unwrap_or("a test");
-    assert!(env::var("CI").as_deref() != Ok("true"), "{test} cannot run, and CI skips no test: {reason}");
-    let line = format!("skipped: {test}: {}\n", reason.trim().replace('\n', " "));
+    let is_ci = env::var("CI").as_deref() == Ok("true");
+    assert!(!is_ci, "{} cannot run, and CI skips no test: {reason}", running_test());
+    report_skipped(reason);
+}
+
+/// As [`skip`], where no tool that could be installed is missing: the test does not apply, with `CI=true` either.
+///
+/// # Panics
+/// If the file of `make test` cannot be written.
+pub fn report_skipped(reason: &str) {
+    let line = format!("skipped: {}: {}\n", running_test(), reason.trim().replace('\n', " "));
     // Written to the stream itself: libtest captures what `eprint!` prints, and drops it when the test passes.
     let _ = std::io::stderr().write_all(line.as_bytes());
     if let Some(summary) = env::var_os(SUMMARY) {
@@ -23,4 +30,8 @@ pub fn skip(reason: &str) {
         let written = file.and_then(|mut file| file.write_all(line.as_bytes()));
         assert!(written.is_ok(), "{} cannot be written: {written:?}", summary.display());
     }
+}
+
+fn running_test() -> String {
+    thread::current().name().unwrap_or("a test").to_owned()
 }

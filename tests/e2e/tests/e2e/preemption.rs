@@ -10,9 +10,18 @@ use crate::{lay_policies, with_nodes};
 
 const NODES: [&str; 6] = ["shared-a", "shared-b", "shared-c", "team-a-a", "team-a-b", "team-a-c"];
 
-/// kube-scheduler offers all six nodes; the filters, asked as if the victims were gone, leave two of them.
 #[test]
-fn a_policy_that_only_filters_preempts_rightly() {
+fn a_policy_that_only_filters_preempts_rightly_in_names_mode() {
+    only_the_nodes_of_the_filters_are_freed(&[]);
+}
+
+#[test]
+fn a_policy_that_only_filters_preempts_rightly_in_full_node_mode() {
+    only_the_nodes_of_the_filters_are_freed(&["--full-nodes"]);
+}
+
+/// kube-scheduler offers all six nodes; the filters, asked as if the victims were gone, leave two of them.
+fn only_the_nodes_of_the_filters_are_freed(args: &[&str]) {
     let (cluster, directory) = (with_nodes(), tempdir().unwrap());
     let (policies, snapshot) = (directory.path().join("policies"), directory.path().join("cluster.json"));
     fs::create_dir(&policies).unwrap();
@@ -25,7 +34,7 @@ fn a_policy_that_only_filters_preempts_rightly() {
     cluster.write_snapshot(&snapshot).unwrap();
     let gateway =
         Plimsoll::serve(&policies, &["--no-compile-cache", "--snapshot", snapshot.to_str().unwrap()]).unwrap();
-    let _scheduler = cluster.schedule_with(gateway.wire, &policies, &[]).unwrap();
+    let _scheduler = cluster.schedule_with(gateway.wire, &policies, args).unwrap();
 
     cluster.create(&pod("web", "high", "8", &json!({"priorityClassName": "high"}))).unwrap();
     let node = cluster.node_of("web", "high").unwrap();

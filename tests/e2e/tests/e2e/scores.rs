@@ -1,9 +1,12 @@
 //! Fine scores on a real scheduler: a difference of 1 in 100 decides, ties are broken as asked for, and a group counts as
 //! much as before beside the scheduler's own plugins.
 
-use std::{collections::BTreeMap, fs};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+};
 
-use plimsoll_e2e::{ControlPlane, node, pod};
+use plimsoll_e2e::{ControlPlane, minor, node, pod};
 use plimsoll_harness::{TempDir, guest, tempdir, wait_until};
 use serde_json::{Value, json};
 
@@ -11,21 +14,24 @@ use serde_json::{Value, json};
 const PODS: usize = 30;
 
 /// Group and scheduler profile, the nodes of its pods, the best of them, and the score of the best; others have 10.
-const GROUPS: [(&str, &str, &str, u32); 4] = [
-    ("near", "[even-a, even-b]", "even-b", 11),
-    ("equal", "[even-a, even-b]", "even-b", 10),
-    // For the scheduler's own plugins `big` is better than `small` by 33 points: 22 of NodeResourcesFit and 11 of
-    // NodeResourcesBalancedAllocation (1.36). The groups prefer `small` by 30 and by 40.
-    ("weak", "[big, small]", "small", 40),
-    ("strong", "[big, small]", "small", 50),
-];
+fn groups() -> [(&'static str, &'static str, &'static str, u32); 4] {
+    // For the scheduler's own plugins `big` is better than `small` by 22 points of NodeResourcesFit, and by points of
+    // NodeResourcesBalancedAllocation: 11, or 21 before 1.36. The groups prefer `small` by less and by more.
+    let (weak, strong) = if minor() < 36 { (50, 60) } else { (40, 50) };
+    [
+        ("near", "[even-a, even-b]", "even-b", 11),
+        ("equal", "[even-a, even-b]", "even-b", 10),
+        ("weak", "[big, small]", "small", weak),
+        ("strong", "[big, small]", "small", strong),
+    ]
+}
 
 /// All groups, as profiles.
 const PROFILES: &str = "near,equal,weak,strong";
 
 fn lay_groups() -> TempDir {
     let policies = tempdir().unwrap();
-    for (group, only, best, points) in GROUPS {
+    for (group, only, best, points) in groups() {
         let folder = policies.path().join(group);
         fs::create_dir(&folder).unwrap();
         fs::copy(guest("machines"), folder.join("machines.wasm")).unwrap();
@@ -139,10 +145,17 @@ fn every_plugin_that_has_a_weight_gets_a_higher_one() {
     for (name, weight) in before.iter().filter(|(_, weight)| **weight > 0) {
         assert_eq!(after.get(name), Some(&(1_000 * weight)), "{name}");
     }
-    // One more: `VolumeBinding` has 0 in the list, which stands for 1.
-    assert_eq!((before.get("VolumeBinding"), after.get("VolumeBinding")), (Some(&0), Some(&1_000)));
-    assert_eq!(weighted(&after), weighted(&before) + 1, "{after:?}");
-    assert!(before.keys().eq(after.keys()), "{after:?}");
+    // `VolumeBinding` has 0 in the list, which stands for 1. `DynamicResources` does not score before 1.35, and is not in
+    // the list before 1.34.
+    let mut unweighted = vec![("VolumeBinding", 1_000)];
+    unweighted.extend((minor() < 35).then_some(("DynamicResources", 2_000)));
+    for (name, weight) in &unweighted {
+        assert_eq!((before.get(*name).unwrap_or(&0), after.get(*name)), (&0, Some(weight)));
+    }
+    assert_eq!(weighted(&after), weighted(&before) + unweighted.len(), "{after:?}");
+    let names: BTreeSet<&str> =
+        before.keys().map(String::as_str).chain(unweighted.iter().map(|(name, _)| *name)).collect();
+    assert!(after.keys().eq(names), "{after:?}");
 }
 
 /// The plugins that a profile has at all its extension points, with their weights.
