@@ -25,6 +25,7 @@ use crate::{ApiServer, clock};
 
 pub use status::{ResourceStatus, WatchStatus};
 pub(crate) use store::ReservationId;
+pub(crate) use wire::waiting_pods;
 
 /// Changes within this time become one cluster.
 const BURST: Duration = Duration::from_millis(10);

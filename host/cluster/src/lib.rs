@@ -30,7 +30,10 @@ pub use api::{ApiServer, ConnectError, Credentials};
 pub use api_watch::{ClusterWatch, ResourceStatus, WatchStatus};
 pub use binder::ApiBinder;
 pub use lease::{Leadership, LeadershipState, LeaseConfig, URL_ANNOTATION};
-pub use once::list_once;
-pub use snapshot::{RawObjects, SnapshotError, read_facts, read_objects, read_pod, read_pod_as_json, read_snapshot};
+pub use once::{list_once, list_waiting};
+pub use snapshot::{
+    RawObjects, SnapshotError, read_facts, read_objects, read_pod, read_pod_as_json, read_snapshot,
+    read_snapshot_and_waiting,
+};
 pub use snapshot_watch::{SnapshotWatch, watch_snapshot};
 pub use term::{LeaseTimings, Term};

@@ -2,9 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use plimsoll_core::Cluster;
+use plimsoll_core::{Cluster, Pod};
 
-use crate::{ApiServer, ClusterWatch, ConnectError, clock};
+use crate::{ApiServer, ClusterWatch, ConnectError, api_watch, clock};
 
 /// The wait after which the user gets the reason.
 const REPORT_AFTER: Duration = Duration::from_secs(2);
@@ -39,4 +39,12 @@ pub async fn list_once(
         }
     }
     Ok(watch.cluster())
+}
+
+/// Lists the pods that wait for a node and are not nominated for one.
+///
+/// # Errors
+/// Says why the API server does not give them.
+pub async fn list_waiting(api: &ApiServer) -> Result<Vec<Pod>, String> {
+    api_watch::waiting_pods(api.client()).await
 }

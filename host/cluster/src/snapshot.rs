@@ -36,6 +36,14 @@ pub struct SnapshotError {
 /// # Errors
 /// Names the place of the error in the file, and the expected form.
 pub fn read_snapshot(path: &Path) -> Result<Cluster, SnapshotError> {
+    read_snapshot_and_waiting(path).map(|(cluster, _)| cluster)
+}
+
+/// The same, with the pods that wait for a node.
+///
+/// # Errors
+/// As for [`read_snapshot`].
+pub fn read_snapshot_and_waiting(path: &Path) -> Result<(Cluster, Vec<Pod>), SnapshotError> {
     let mut found = SnapshotObjects::default();
     each_object_of(path, MAX_SNAPSHOT_BYTES, RECIPE, |object| found.add(object))?;
     if found.nodes.is_empty() {

@@ -8,7 +8,7 @@ mod trial;
 use std::{process::ExitCode, sync::Arc};
 
 use anyhow::Result;
-use plimsoll_core::{Cluster, Mode, PolicyConfig, Verb};
+use plimsoll_core::{Cluster, Mode, Pod, PolicyConfig, Verb};
 use plimsoll_directory::PolicyFiles;
 use plimsoll_wasm::WasmLoader;
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ use crate::{
 
 use super::offline::read_cluster;
 use purity::Purity;
-use report::CheckReport;
+use report::{CheckReport, Matches};
 use target::{Target, targets};
 use trial::Callee;
 
@@ -38,10 +38,10 @@ struct CheckedPolicy {
 
 pub(super) fn check(args: &CheckArgs) -> Result<ExitCode> {
     let loader = engine::loader_of_command(&args.engine, args.output == OutputFormat::Text)?;
-    let cluster = args.cluster.is_named().then(|| read_cluster(&args.cluster)).transpose()?;
-    let (cluster, origin) = cluster.map(|(cluster, (origin, _))| (cluster, origin)).unzip();
+    let cluster = args.cluster.is_named().then(|| read_cluster(&args.cluster, true)).transpose()?;
+    let (cluster, origin) = cluster.map(|(cluster, waiting, (origin, _))| ((cluster, waiting), origin)).unzip();
     let targets = targets(&args.files).into_iter();
-    let check = |target| CheckedPolicy::new(target, &loader, args, cluster.as_deref());
+    let check = |target| CheckedPolicy::new(target, &loader, args, cluster.as_ref());
     let all: Vec<CheckedPolicy> = targets.map(check).collect();
     remark_on_weights(&all);
     match args.output {
@@ -76,7 +76,7 @@ fn inspect(
     PolicyFiles { module, sidecar }: PolicyFiles,
     loader: &WasmLoader,
     purity: bool,
-    cluster: Option<&Cluster>,
+    cluster: Option<&(Arc<Cluster>, Vec<Pod>)>,
 ) -> Result<CheckReport> {
     let content = plimsoll_directory::module_at(&module)?;
     let mut inspection = loader.inspect(&module.display().to_string(), &content)?;
@@ -92,10 +92,7 @@ fn inspect(
     let (verbs, counts, calls) = (inspection.verbs, callee.may_count(), vec![]);
     let scores = config.mode == Mode::Enforce && (verbs.has(Verb::Score) || verbs.has(Verb::Rank));
     let weight = Some(config.weight).filter(|weight| scores && *weight > 0);
-    let matches = cluster.map(|cluster| {
-        let pods = cluster.slots().iter().flat_map(|slot| slot.placed.iter().flat_map(|placed| placed.pods()));
-        (pods.filter(|pod| config.matches.accepts(pod)).count(), cluster.pod_count())
-    });
+    let matches = cluster.map(|(cluster, waiting)| Matches::of(&config.matches, cluster, waiting));
     let mut report = CheckReport {
         sidecar,
         inspection,
@@ -134,7 +131,7 @@ fn try_out(report: &mut CheckReport, callee: &Callee, purity: bool) {
 // === impl CheckedPolicy ===
 
 impl CheckedPolicy {
-    fn new(target: Target, loader: &WasmLoader, args: &CheckArgs, cluster: Option<&Cluster>) -> Self {
+    fn new(target: Target, loader: &WasmLoader, args: &CheckArgs, cluster: Option<&(Arc<Cluster>, Vec<Pod>)>) -> Self {
         let Target { name, files, is_listed, is_ignored } = target;
         let file = files.as_ref().ok().map(|files| files.module.display().to_string());
         let report = files.and_then(|files| inspect(files, loader, args.purity, cluster));

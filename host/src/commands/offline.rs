@@ -39,7 +39,7 @@ impl OfflineGateway {
     pub(super) fn open_for(args: &AskArgs) -> Result<(Self, Arc<Pod>)> {
         let pod = Arc::new(read_pod(&args.pod)?);
         let gateway = Gateway::new(Arc::new(SystemClock), Arc::new(NoObserver), TIMEOUT);
-        let (mut cluster, origin) = read_cluster(&args.cluster)?;
+        let (mut cluster, _, origin) = read_cluster(&args.cluster, false)?;
         let facts_snapshot = args.facts_snapshot.as_deref();
         if let Some(file) = facts_snapshot {
             gateway.set_facts(&plimsoll_cluster::read_facts(file)?);
@@ -121,15 +121,22 @@ pub(super) fn remark_on_facts(policy: &str, access: &FactAccess, known: &Facts, 
     output::remark(&format!("policy {policy}: there are no facts of {absent}: {expected}"));
 }
 
-/// The cluster that was named, or that the environment selects; never an invented one unasked.
-pub(super) fn read_cluster(args: &ClusterArgs) -> Result<(Arc<Cluster>, (String, Value))> {
+/// The cluster that was named, or that the environment selects; never an invented one unasked. If they are wanted, with
+/// the pods that wait for a node.
+pub(super) fn read_cluster(
+    args: &ClusterArgs,
+    with_waiting: bool,
+) -> Result<(Arc<Cluster>, Vec<Pod>, (String, Value))> {
+    let mut waiting = vec![];
     let (cluster, name, remark, mut json) = if args.sample {
         let cluster = Arc::new(sample::cluster());
         (cluster, "SAMPLE, not yours".to_owned(), " that do not exist", json!({"source": "sample"}))
     } else if let Some(file) = &args.snapshot {
         let name = file.display().to_string();
         let json = json!({"source": "snapshot", "file": name});
-        (Arc::new(plimsoll_cluster::read_snapshot(file)?), name, "", json)
+        let (cluster, pods) = plimsoll_cluster::read_snapshot_and_waiting(file)?;
+        waiting = pods;
+        (Arc::new(cluster), name, "", json)
     } else {
         let credentials = match &args.kubeconfig {
             Some(kubeconfig) => Credentials::File(kubeconfig.clone()),
@@ -145,6 +152,9 @@ pub(super) fn read_cluster(args: &ClusterArgs) -> Result<(Arc<Cluster>, (String,
         let (cluster, url) = runtime.block_on(async {
             let api = ApiServer::connect(&credentials, args.context.as_deref())?;
             let cluster = plimsoll_cluster::list_once(&api, args.timeout, output::remark).await?;
+            if with_waiting {
+                waiting = plimsoll_cluster::list_waiting(&api).await.map_err(anyhow::Error::msg)?;
+            }
             anyhow::Ok((cluster, api.url().to_owned()))
         })?;
         let json = json!({"source": "api-server", "url": url});
@@ -155,7 +165,7 @@ pub(super) fn read_cluster(args: &ClusterArgs) -> Result<(Arc<Cluster>, (String,
     let (nodes, pods) = (text::count(nodes, "node"), text::count(pods, "pod"));
     let mut line = String::new();
     text::push_line(&mut line, format_args!("cluster {name}: {nodes} and {pods}{remark}"));
-    Ok((cluster, (line, json)))
+    Ok((cluster, waiting, (line, json)))
 }
 
 fn text_of(failure: &Failure) -> String {

@@ -8,6 +8,7 @@ use kube::{
     api::{ListParams, WatchParams},
     core::Request,
 };
+use plimsoll_core::Pod;
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
@@ -136,10 +137,36 @@ impl From<serde_json::Error> for WatchFailure {
 
 /// A page of a list; `token` continues a list.
 pub(super) async fn page(client: &Client, resource: Resource, token: Option<String>) -> Result<String, WatchFailure> {
-    let (limit, field_selector) = (Some(PAGE_OBJECTS), resource.selector());
-    let params = ListParams { field_selector, limit, continue_token: token, ..ListParams::default() };
-    let request = Request::new(resource.path()).list(&params).map_err(Error::BuildRequest)?;
+    page_of(client, &resource.path(), resource.selector(), token).await
+}
+
+async fn page_of(
+    client: &Client,
+    path: &str,
+    field_selector: Option<String>,
+    token: Option<String>,
+) -> Result<String, WatchFailure> {
+    let params =
+        ListParams { field_selector, limit: Some(PAGE_OBJECTS), continue_token: token, ..ListParams::default() };
+    let request = Request::new(path).list(&params).map_err(Error::BuildRequest)?;
     answer(client.request_text(request)).await
+}
+
+/// The pods that are neither placed nor nominated; those that cannot be read are left out.
+pub(crate) async fn waiting_pods(client: &Client) -> Result<Vec<Pod>, String> {
+    let (mut pods, mut token) = (vec![], None);
+    loop {
+        let selector = Some("spec.nodeName=,status.nominatedNodeName=".to_owned());
+        let text = page_of(client, "/api/v1/pods", selector, token).await.map_err(|failure| failure.why)?;
+        let ListPage { metadata, items } = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+        let read =
+            items.unwrap_or_default().into_iter().filter_map(|item| Pod::placed_from_json(item.get().as_bytes()).ok());
+        pods.extend(read.filter(|pod| !pod.finished()));
+        if metadata.next.is_empty() {
+            return Ok(pods);
+        }
+        token = Some(metadata.next);
+    }
 }
 
 /// The lines of a watch, which has the events after this version.

@@ -50,7 +50,8 @@ impl SnapshotObjects {
         Ok(())
     }
 
-    pub(super) fn into_cluster(self, path: &Path) -> Cluster {
+    /// The cluster, and the pods that wait for a node.
+    pub(super) fn into_cluster(self, path: &Path) -> (Cluster, Vec<Pod>) {
         let is_lost = |pod: &&Pod| pod.node().is_some_and(|node| !self.node_at.contains_key(node)) && !pod.finished();
         let lost = self.pods.values().filter(is_lost).count();
         if lost > 0 {
@@ -58,6 +59,8 @@ impl SnapshotObjects {
         }
         // A file without any was made without them, and says nothing about them.
         let namespaces = (!self.namespaces.is_empty()).then(|| Arc::new(self.namespaces));
-        Cluster::from_objects(self.nodes, self.pods.into_values().collect()).with_namespaces(namespaces)
+        let (waiting, placed) =
+            self.pods.into_values().filter(|pod| !pod.finished()).partition(|pod| pod.node().is_none());
+        (Cluster::from_objects(self.nodes, placed).with_namespaces(namespaces), waiting)
     }
 }

@@ -2,8 +2,9 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use plimsoll_core::{Fault, Verb};
+use plimsoll_core::{Cluster, Fault, Match, Pod, Slot, Verb};
 use plimsoll_wasm::{CONTRACT, Inspection, WasiImport};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
@@ -37,8 +38,23 @@ pub(super) struct CheckReport {
     pub(super) counts: bool,
     /// The weight of its scores, if they count.
     pub(super) weight: Option<u32>,
-    /// The number of pods that its `match` accepts, and of all pods; none unless a cluster is named.
-    pub(super) matches: Option<(usize, usize)>,
+    /// None unless a cluster is named.
+    pub(super) matches: Option<Matches>,
+}
+
+/// The pods that the `match` of a policy accepts, and all pods.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Matches {
+    /// Pods on nodes.
+    pods: usize,
+    of: usize,
+    /// The nodes of those pods.
+    nodes: usize,
+    of_nodes: usize,
+    /// Pods that wait for a node.
+    waiting: usize,
+    of_waiting: usize,
 }
 
 // === impl CheckReport ===
@@ -66,7 +82,7 @@ impl CheckReport {
             "imports": inspection.imports,
             "wasi": inspection.wasi.iter().map(wasi).collect::<Vec<_>>(),
             "counts": self.counts,
-            "matches": self.matches.map(|(pods, of)| json!({"pods": pods, "of": of})),
+            "matches": self.matches,
             "reasonWithNode": self.reason_with_node.as_deref(),
             "coreModule": inspection.is_core_module,
             "stdio": inspection.policy.program().is_some(),
@@ -117,8 +133,7 @@ impl CheckReport {
 
     /// None unless `--purity` is given, or a cluster is named.
     pub(super) fn asked_for_lines(&self) -> Vec<(&'static str, String)> {
-        let matches =
-            self.matches.map(|(pods, of)| ("matches", format!("{pods} of {} on nodes", text::count(of, "pod"))));
+        let matches = self.matches.as_ref().map(|matches| ("matches", matches.as_text()));
         let purity = match &self.purity {
             None => vec![],
             Some(none) if none.is_empty() => {
@@ -127,6 +142,34 @@ impl CheckReport {
             Some(all) => all.iter().map(|purity| ("purity", purity.as_text())).collect(),
         };
         matches.into_iter().chain(purity).collect()
+    }
+}
+
+// === impl Matches ===
+
+impl Matches {
+    pub(super) fn of(wanted: &Match, cluster: &Cluster, waiting: &[Pod]) -> Self {
+        let accepted =
+            |slot: &Slot| slot.placed.iter().flat_map(|placed| placed.pods()).filter(|pod| wanted.accepts(pod)).count();
+        let by_node: Vec<usize> = cluster.slots().iter().map(accepted).collect();
+        Self {
+            pods: by_node.iter().sum(),
+            of: cluster.pod_count(),
+            nodes: by_node.iter().filter(|pods| **pods > 0).count(),
+            of_nodes: by_node.len(),
+            waiting: waiting.iter().filter(|pod| wanted.accepts(pod)).count(),
+            of_waiting: waiting.len(),
+        }
+    }
+
+    fn as_text(&self) -> String {
+        let Self { pods, of, nodes, of_nodes, waiting, of_waiting } = self;
+        let (of, of_nodes) = (text::count(*of, "placed pod"), text::count(*of_nodes, "node"));
+        let waits = match of_waiting {
+            0 => String::new(),
+            of => format!("; {waiting} of {}", text::count(*of, "waiting pod")),
+        };
+        format!("{pods} of {of}, on {nodes} of {of_nodes}{waits}")
     }
 }
 

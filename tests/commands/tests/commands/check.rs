@@ -3,7 +3,7 @@
 use std::fs;
 
 use plimsoll_commands::{matches_golden, plimsoll, steady};
-use plimsoll_harness::{guest, policies, tempdir, workspace};
+use plimsoll_harness::{FakeApi, guest, policies, tempdir, workspace};
 use serde_json::{Value, json};
 
 use crate::{POD, hostile, run, text};
@@ -244,19 +244,41 @@ fn check_says_how_many_pods_a_policy_matches_and_whose_weight_has_no_effect() {
     let printed = check(&["--sample", "p"]);
     let expected = "cluster SAMPLE, not yours: 200 nodes and 1000 pods that do not exist
 p: all: accepted
-  matches  1000 of 1000 pods on nodes
+  matches  1000 of 1000 placed pods, on 200 of 200 nodes
 p: gpu/few: accepted
-  matches  200 of 1000 pods on nodes
+  matches  200 of 1000 placed pods, on 40 of 200 nodes
 p: gpu/none: accepted
-  matches  0 of 1000 pods on nodes
+  matches  0 of 1000 placed pods, on 0 of 200 nodes
 ";
     assert_eq!((printed.code, printed.out.as_str()), (Some(0), expected), "{printed:?}");
     assert!(printed.err.contains("p: all: the weight 3 has no effect"), "{printed:?}");
     assert!(printed.err.contains("scheduler-config --weight 3"), "{printed:?}");
     assert_eq!(printed.err.matches("has no effect").count(), 1, "{printed:?}");
     let report: Value = serde_json::from_str(&check(&["--sample", "--output", "json", "p"]).out).unwrap();
-    assert_eq!(report[1]["matches"], json!({"pods": 200, "of": 1000}));
+    let matches = json!({"pods": 200, "of": 1000, "nodes": 40, "ofNodes": 200, "waiting": 0, "ofWaiting": 0});
+    assert_eq!(report[1]["matches"], matches);
     assert!(!check(&["p"]).out.contains("matches"), "no cluster is named");
+
+    // Pods that wait for a node are named too, and finished ones are not.
+    let pod = |name: &str, namespace: &str, spec: Value, status: Value| {
+        let metadata = json!({"name": name, "namespace": namespace, "uid": name});
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status})
+    };
+    let nodes = ["n1", "n2"].map(|name| json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}}));
+    let pods = [
+        pod("placed", "ml", json!({"nodeName": "n1"}), json!({"phase": "Running"})),
+        pod("waiting", "ml", json!({}), json!({"phase": "Pending"})),
+        pod("other", "web", json!({}), json!({"phase": "Pending"})),
+        pod("ended", "ml", json!({}), json!({"phase": "Failed"})),
+    ];
+    let items = [&nodes[..], &pods].concat();
+    fs::write(at("snapshot.json"), json!({"kind": "List", "items": items}).to_string()).unwrap();
+    let api = FakeApi::start(nodes, pods).unwrap();
+    let few = "p: gpu/few: accepted\n  matches  1 of 1 placed pod, on 1 of 2 nodes; 1 of 2 waiting pods\n";
+    for cluster in [["--snapshot", "snapshot.json"], ["--kubeconfig", text(&api.kubeconfig())]] {
+        let printed = check(&[&cluster[..], &["p"]].concat());
+        assert!(printed.out.contains(few), "{printed:?}");
+    }
 }
 
 /// A module of Python or TypeScript imports every function, as this one does.

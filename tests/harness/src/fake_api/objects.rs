@@ -22,6 +22,8 @@ pub(super) enum Resource {
     Pods,
     /// Pods that are nominated and not placed.
     Nominated,
+    /// Pods that are neither; they are listed only.
+    Waiting,
     Namespaces,
 }
 
@@ -55,6 +57,7 @@ impl Resource {
         match self {
             Self::Pods => is_placed(object),
             Self::Nominated => !is_placed(object) && object["status"]["nominatedNodeName"].is_string(),
+            Self::Waiting => !Self::Pods.has(object) && !Self::Nominated.has(object),
             Self::Nodes | Self::Namespaces => true,
         }
     }
@@ -150,7 +153,7 @@ impl Objects {
     pub(super) fn page(&self, resource: Resource, limit: Option<usize>, token: &str) -> Value {
         let objects = match resource {
             Resource::Nodes => &self.nodes,
-            Resource::Pods | Resource::Nominated => &self.pods,
+            Resource::Pods | Resource::Nominated | Resource::Waiting => &self.pods,
             Resource::Namespaces => &self.namespaces,
         };
         let (version, after) = token.split_once('.').unwrap_or(("", ""));

@@ -78,7 +78,8 @@ fn exchange(shared: &Shared, request: &Request, stream: &TcpStream) -> io::Resul
     }
     let resource = match request.path() {
         "/api/v1/nodes" => Some(Resource::Nodes),
-        "/api/v1/pods" if request.target.contains("nominatedNodeName") => Some(Resource::Nominated),
+        "/api/v1/pods" if request.target.contains("nominatedNodeName%21%3D") => Some(Resource::Nominated),
+        "/api/v1/pods" if request.target.contains("nominatedNodeName") => Some(Resource::Waiting),
         "/api/v1/pods" => Some(Resource::Pods),
         "/api/v1/namespaces" => Some(Resource::Namespaces),
         _ => None,
