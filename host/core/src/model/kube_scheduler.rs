@@ -1,6 +1,6 @@
 //! kube-scheduler's own filters: it asks its extenders only about nodes that these have passed.
 //!
-//! Source: `pkg/scheduler/framework/plugins` and `k8s.io/component-helpers/scheduling` of Kubernetes 1.36. Tolerations
+//! Source: `pkg/scheduler/framework/plugins` and `k8s.io/component-helpers/scheduling` of Kubernetes 1.37. Tolerations
 //! with `Gt` and `Lt` count, as with the gate `TaintTolerationComparisonOperators`.
 
 use std::borrow::Cow;
@@ -114,8 +114,8 @@ impl<'p> SchedulerFilters<'p> {
         let placed = placed.as_deref();
         let has_name = !self.has_node_name || self.pod.node() == Some(node.name());
         let table: [(bool, _, _, _); 5] = [
-            (self.is_schedulable(node), "NodeUnschedulable", "node(s) were unschedulable", true),
             (has_name, "NodeName", "node(s) didn't match the requested node name", true),
+            (self.is_schedulable(node), "NodeUnschedulable", "node(s) were unschedulable", true),
             (self.tolerates_all(node.taints()), "TaintToleration", "node(s) had untolerated taint(s)", true),
             (self.is_selected(node), "NodeAffinity", "node(s) didn't match Pod's node affinity/selector", true),
             (self.has_ports(placed), "NodePorts", "node(s) didn't have free ports for the requested pod ports", false),

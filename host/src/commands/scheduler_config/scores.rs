@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::extender;
 use crate::args::SchedulerConfigArgs;
 
-/// The score plugins of kube-scheduler 1.36 with their default weights, as `--write-config-to` prints them.
+/// The score plugins of kube-scheduler 1.37 with their default weights, as `--write-config-to` prints them.
 ///
 /// Versions from 1.25 on have the same plugins; `DynamicResources` came with 1.26. `VolumeBinding` has no weight in the
 /// list, which means 1; it scores only behind a feature gate.

@@ -51,7 +51,7 @@ func plugins() (all []fwk.Plugin) {
 		new  func(context.Context, runtime.Object, fwk.Handle, feature.Features) (fwk.Plugin, error)
 		args runtime.Object
 	}{
-		{nodeunschedulable.New, nil}, {nodename.New, nil}, {tainttoleration.New, nil},
+		{nodename.New, nil}, {nodeunschedulable.New, nil}, {tainttoleration.New, nil},
 		{nodeaffinity.New, &config.NodeAffinityArgs{}}, {nodeports.New, nil},
 		{noderesources.NewFit, &config.NodeResourcesFitArgs{IgnoredResources: []string{"x.com/ignored"}, ScoringStrategy: strategy}},
 	} {
