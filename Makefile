@@ -80,7 +80,7 @@ e2e: policies ## Run in front of a real kube-scheduler and API server (needs Go 
 	$(CARGO) test --workspace --test e2e --features plimsoll-e2e/$(if $(NIGHTLY),nightly,control-plane)
 
 KUBERNETES ?= v1.33.13 v1.34.4 v1.35.4 v1.36.3 v1.37.2
-matrix: policies ## Run the end-to-end tests on each version of Kubernetes, and write the table in docs/kubernetes.md; KUBERNETES='v1.37.2'
+matrix: policies ## Run the end-to-end tests on each version of Kubernetes, and write the table in docs/kubernetes.md; KUBERNETES='v1.36.3'
 	tests/e2e/helm/build
 	$(CARGO) build --workspace --bin plimsoll
 	tests/e2e/matrix $(KUBERNETES)
