@@ -55,6 +55,8 @@ struct Preempting<'p> {
     group: &'p Group,
     node_set: NodeSet,
     candidates: Vec<Candidate>,
+    /// The candidates as kube-scheduler proposed them.
+    proposed: Arc<[Candidate]>,
     /// The index in the request of each candidate.
     origins: Vec<u32>,
     /// Why others are dropped, by index in the request.
@@ -126,14 +128,14 @@ impl<'p> Preempting<'p> {
         let mut whole = WholeCluster::of(cluster.cloned());
         whole.count_for(&pod, OwnPlace::AsThePodSays);
         let without = cluster.and_then(|cluster| cluster.counted_for(&pod, OwnPlace::AsThePodSays));
-        let cluster = without.as_ref().or(cluster.map(AsRef::as_ref));
+        let counted = without.as_ref().or(cluster.map(AsRef::as_ref));
         let (mut slots, mut candidates, mut origins) = (vec![], vec![], vec![]);
         let mut dropped = BTreeMap::new();
         for (at, query) in queries.iter().enumerate() {
             if matches!(query.victims, Victims::Uids(_)) && cluster.is_none() {
                 return Err(DecideError::NoCluster);
             }
-            match place(query, cluster, node_cache)? {
+            match place(query, cluster.map(AsRef::as_ref), counted, node_cache)? {
                 Ok((slot, victims)) => {
                     slots.push(slot);
                     let pdb_violations = query.pdb_violations.clamp(0, i64::from(u32::MAX)) as u32;
@@ -146,12 +148,12 @@ impl<'p> Preempting<'p> {
         let numbers = (0..slots.len() as u32).collect();
         let cluster = Arc::new(Cluster::new(slots).with_facts(Arc::clone(&moment.facts)));
         let node_set = NodeSet { pod, cluster, whole, slots: numbers, now: moment.now };
-        Ok(Self { caller, group, node_set, candidates, origins, dropped })
+        Ok(Self { caller, group, node_set, proposed: candidates.as_slice().into(), candidates, origins, dropped })
     }
 
     /// All candidates as kube-scheduler proposed them.
     fn proposal(&self) -> View {
-        self.node_set.whole_view().with_candidates(self.candidates.as_slice().into())
+        self.node_set.whole_view().with_candidates(Arc::clone(&self.proposed))
     }
 
     /// The candidates that are left.
@@ -220,7 +222,16 @@ impl<'p> Preempting<'p> {
                 Preemption::Replace(mut victims) => {
                     victims.sort_unstable();
                     victims.dedup();
-                    let pods = self.pods_of(candidate);
+                    let (pods, proposed) = (self.pods_of(candidate), &self.proposed[candidate as usize].victims);
+                    // kube-scheduler fails the whole call for a victim that it does not have on the node.
+                    let is_unplaced = |victim: &&u32| pods[**victim as usize].nomination().is_some();
+                    let foreign = victims.iter().filter(is_unplaced).find(|victim| !proposed.contains(victim));
+                    if let Some(pod) = foreign.map(|victim| &pods[*victim as usize]) {
+                        let what = format!("victim {}/{} is nominated for the node", pod.namespace(), pod.name());
+                        let reason = format!("{what}, not bound to it: kube-scheduler cannot evict it");
+                        self.drop_candidate(candidate, reason_text(&member.name, &reason));
+                        continue;
+                    }
                     victims.sort_by_key(|victim| Reverse(pods[*victim as usize].priority()));
                     self.candidates[candidate as usize].victims = victims;
                     replaced.push(candidate);
@@ -268,24 +279,27 @@ fn ask_preempt(member: &Member, ask: &Ask, candidates: &[u32]) -> Result<Vec<Pre
     Ok(answers)
 }
 
-/// Looks the candidate's node and victims up.
+/// Looks the candidate's node and victims up. A proposed victim is on the node even if it does not count for the pod.
 fn place(
     query: &CandidateQuery<'_>,
     cluster: Option<&Cluster>,
+    counted: Option<&Cluster>,
     node_cache: &NodeCache,
 ) -> Result<PlacedCandidate, DecideError> {
-    let seen = cluster.and_then(|cluster| cluster.slots().get(cluster.find(&query.node)? as usize)).cloned();
+    let seen = counted.and_then(|cluster| cluster.slots().get(cluster.find(&query.node)? as usize)).cloned();
     let (slot, mut victims) = match &query.victims {
         Victims::Uids(uids) => {
-            let Some(slot) = seen else { return Ok(Err(NOT_SEEN.1.into())) };
-            let position = |uid: &Cow<'_, str>| slot.placed.as_ref().and_then(|placed| placed.position(uid));
-            let mut victims = Vec::with_capacity(uids.len());
+            let Some(mut slot) = seen else { return Ok(Err(NOT_SEEN.1.into())) };
+            let on_node = cluster.and_then(|cluster| cluster.placed_on(&query.node));
+            let mut pods = Vec::with_capacity(uids.len());
             for uid in uids {
-                let Some(victim) = position(uid) else {
+                let found = on_node.as_deref().and_then(|placed| placed.pods().get(placed.position(uid)? as usize));
+                let Some(pod) = found else {
                     return Ok(Err(format!("victim with the UID {uid} not seen yet").into()));
                 };
-                victims.push(victim);
+                pods.push(Arc::clone(pod));
             }
+            let victims = place_pods(&mut slot, pods);
             (slot, victims)
         }
         Victims::Pods(objects) => {
@@ -294,7 +308,8 @@ fn place(
             let placed = seen.as_ref().and_then(|slot| slot.placed.clone());
             let sent = node_cache.known().by_name(&query.node).cloned().map(|node| Slot { node, placed });
             let Some(mut slot) = sent.or(seen) else { return Ok(Err(NOT_SEEN.1.into())) };
-            let pods = objects.iter().map(|json| Pod::placed_from_json(json)).collect::<Result<Vec<_>, _>>()?;
+            let pods =
+                objects.iter().map(|json| Pod::placed_from_json(json).map(Arc::new)).collect::<Result<_, _>>()?;
             let victims = place_pods(&mut slot, pods);
             (slot, victims)
         }
@@ -305,20 +320,21 @@ fn place(
 }
 
 /// Adds the pods that the node's own view does not have; returns the indices of all of them.
-fn place_pods(slot: &mut Slot, pods: Vec<Pod>) -> Vec<u32> {
+fn place_pods(slot: &mut Slot, pods: Vec<Arc<Pod>>) -> Vec<u32> {
     let known = slot.placed.take();
     let mut all: Vec<Arc<Pod>> = known.as_ref().map(|known| known.pods().to_vec()).unwrap_or_default();
     let mut added: HashMap<Box<str>, u32> = HashMap::new();
-    let mut index_of = |pod: Pod| {
+    let mut index_of = |pod: Arc<Pod>| {
         let at = known.as_ref().and_then(|known| known.position(pod.uid()));
         at.unwrap_or_else(|| {
             *added.entry(pod.uid().into()).or_insert_with(|| {
-                all.push(Arc::new(pod));
+                all.push(pod);
                 all.len() as u32 - 1
             })
         })
     };
     let indices = pods.into_iter().map(&mut index_of).collect();
-    slot.placed = Some(Arc::new(if known.is_some() { Placed::new(all) } else { Placed::partial(all) }));
+    let with_added = || Arc::new(if known.is_some() { Placed::new(all) } else { Placed::partial(all) });
+    slot.placed = if added.is_empty() { known.clone() } else { Some(with_added()) };
     indices
 }

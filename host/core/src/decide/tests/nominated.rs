@@ -4,8 +4,8 @@ use serde_json::{Value as Json, json};
 
 use super::fixture::*;
 use crate::{
-    decide::{NodeObject, Nodes},
-    model::{NodeRead, Read, Selector, Value, Verdict, View},
+    decide::{CandidateQuery, NodeObject, Nodes, Victims},
+    model::{NodeRead, Preemption, Read, Selector, Value, Verdict, View},
 };
 
 fn number(view: &View, read: Read<'_>) -> i64 {
@@ -70,5 +70,45 @@ fn a_nominated_pod_counts_but_for_itself_and_a_preemptor_not_for_pods_of_higher_
         assert_eq!(dropped(&outcome), [(0, on_n1), (1, on_n2)], "{pod}");
         let explained = fixture.gateway.explain("", &mk_pod(), "n1").unwrap().verdict;
         assert_eq!(explained, Ok(Verdict::Unschedulable(on_n1.into())), "{pod}");
+    }
+}
+
+#[test]
+fn a_nominated_pod_is_a_victim_only_where_kube_scheduler_proposes_it() {
+    // kube-scheduler looks victims up among the pods that are bound to the node or that it has assumed there: it fails the
+    // whole call for any other.
+    let replacing = FakePolicy::default().preempt_each(|view, at| {
+        let placed = number(view, Read::PlacedCount(at)) as u32;
+        Preemption::Replace((0..placed).collect())
+    });
+    let fixture = Fixture::new(vec![mk_member("p", replacing, |_| {})], None);
+    let (nodes, bound) = (["n1", "n2"].map(|name| mk_node(name, &[])), mk_placed("a", "n1", 99, "1"));
+    for (priority, is_preemptor) in [(9, false), (9, true), (10, false), (10, true), (50, false), (50, true)] {
+        let nominated = mk_nominated("w", priority, is_preemptor);
+        fixture
+            .gateway
+            .set_cluster(mk_cluster(&nodes, &[bound.clone(), nominated.clone(), mk_placed("b", "n2", 1, "1")]));
+        // The preemptor of lower priority does not count for the pod: it is not on the node.
+        let (alone, refused) = match (priority, is_preemptor) {
+            (9, true) => (vec![(0, vec!["a"]), (1, vec!["b"])], vec![]),
+            _ => (
+                vec![(1, vec!["b"])],
+                vec![(0, "p: victim web/w is nominated for the node, not bound to it: kube-scheduler cannot evict it")],
+            ),
+        };
+        let mut assumed = nominated;
+        assumed["spec"]["nodeName"] = "n1".into();
+        for (proposed, objects) in [(&["a"][..], [&bound].as_slice()), (&["a", "w"], &[&bound, &assumed])] {
+            let whole = Victims::Pods(objects.iter().map(|pod| bytes(pod)).collect());
+            let whole = CandidateQuery { victims: whole, ..mk_candidate("n1", &[]) };
+            for candidate in [mk_candidate("n1", proposed), whole] {
+                let outcome = fixture.preempt(&[candidate, mk_candidate("n2", &["b"])]).unwrap();
+                let (victims, reasons) = match proposed {
+                    [_, _] => (vec![(0, vec!["a", "w"]), (1, vec!["b"])], vec![]),
+                    _ => (alone.clone(), refused.clone()),
+                };
+                assert_eq!((kept(&outcome), dropped(&outcome)), (victims, reasons), "{priority} {is_preemptor}");
+            }
+        }
     }
 }
