@@ -17,7 +17,8 @@ pub(crate) enum Stop {
     Exit(u32),
     #[error("it ended with exit code {0}; expected 0")]
     Status(u32),
-    #[error("its time of {0:?} is over")]
+    // In whole milliseconds: what is left of a request's time is never a round number.
+    #[error("its time of {:?} is over", Duration::from_millis(.0.as_micros().div_ceil(1_000) as u64))]
     Deadline(Duration),
     #[error("{0}")]
     Output(String),

@@ -4,6 +4,7 @@
 //! the output that is charged to the call.
 
 use std::{
+    cell::Cell,
     collections::HashMap,
     fmt,
     io::{self, BufReader, Read},
@@ -24,8 +25,11 @@ const QUOTED: usize = 60;
 const QUOTED_NAME: usize = 100;
 const QUOTED_ERROR: usize = 400;
 
-/// Maximum entries of a list: more than a cluster has nodes.
-const MAX_ENTRIES: usize = 100_000;
+thread_local! {
+    /// Maximum entries of a list of the answer that is being parsed: the nodes of its request. The derived parsers cannot be
+    /// given a value.
+    static MAX_ENTRIES: Cell<usize> = const { Cell::new(0) };
+}
 
 /// Bytes between two checks of the clock.
 const CHUNK: usize = 64 << 10;
@@ -84,7 +88,7 @@ struct Priority {
     score: i64,
 }
 
-/// A list of at most [`MAX_ENTRIES`].
+/// A list of at most [`MAX_ENTRIES`] entries.
 struct List<T>(Vec<T>);
 
 /// An object with the names of nodes and reasons: a name may be there twice.
@@ -114,6 +118,7 @@ struct NodesByName<'v> {
 /// If the output is no such result, names a node that the view does not have, or says two things about one, or if the
 /// deadline is over.
 pub(super) fn filter(output: &[u8], view: &View, deadline: Instant) -> Result<Vec<Verdict>, Fault> {
+    MAX_ENTRIES.set(view.node_count());
     let result: FilterResult = parse(output, deadline, FILTER_RESULT, "{")?;
     if let Some(error) = result.error.filter(|error| !error.is_empty()) {
         let detail = format!("it answered with the error '{}'", excerpt(&error, QUOTED_ERROR));
@@ -157,6 +162,7 @@ pub(super) fn filter(output: &[u8], view: &View, deadline: Instant) -> Result<Ve
 /// If the output is no such list, names a node that the view does not have or names one twice, or has a score out of
 /// range, or if the deadline is over.
 pub(super) fn prioritize(output: &[u8], view: &View, deadline: Instant) -> Result<Vec<u32>, Fault> {
+    MAX_ENTRIES.set(view.node_count());
     // A nil slice of Go is a null.
     let list: Option<List<Priority>> = parse(output, deadline, PRIORITY_LIST, "[n")?;
     let nodes = NodesByName::of(view);
@@ -253,8 +259,9 @@ impl Read for UntilDeadline<'_> {
 
 impl<T> List<T> {
     fn add<E: Error>(&mut self, entry: T) -> Result<(), E> {
-        if self.0.len() == MAX_ENTRIES {
-            return Err(E::custom(format_args!("a list of more than {MAX_ENTRIES} entries")));
+        let most = MAX_ENTRIES.get();
+        if self.0.len() == most {
+            return Err(E::custom(format_args!("a list of more entries than the request has nodes, {most}")));
         }
         self.0.push(entry);
         Ok(())

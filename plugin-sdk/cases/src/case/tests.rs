@@ -84,6 +84,7 @@ fn an_invalid_expectation_is_told_with_what_may_stand_there() {
         ("filter: {busy: {unschedulable: [x]}}", "expected `fits`", "found `unschedulable:` with something else"),
         ("preempt: {busy: {replace: web/a}}", "{replace: [namespace/name]}`", "found `replace:`"),
         ("bind: {busy: fits}", "{annotations: {KEY: \"VALUE\"}}`", "found `fits`"),
+        ("bind: {busy: {}}", "(`{annotations: {}}` for none)", "one of them alone"),
     ];
     for (expect, expected, found) in table {
         let error = error(&format!("description: d\nexpect: {{{expect}}}"));

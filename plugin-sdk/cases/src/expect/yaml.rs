@@ -54,7 +54,7 @@ macro_rules! expectation {
 expectation!(ExpectedVerdict: "`fits`, `{unschedulable: the reason}` or `{unresolvable: the reason}`");
 expectation!(ExpectedPreemption: "`keep`, `{reject: the reason}` or `{replace: [namespace/name]}`");
 expectation!(
-    ExpectedBinding: "`{annotations: {KEY: \"VALUE\"}}`, `{labels: {KEY: \"VALUE\"}}` or both, `{refused: the reason}` or \
+    ExpectedBinding: "`{annotations: {KEY: \"VALUE\"}}` (`{annotations: {}}` for none), `{labels: {KEY: \"VALUE\"}}` or both, `{refused: the reason}` or \
     `{retry: the reason}`"
 );
 
