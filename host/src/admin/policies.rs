@@ -18,6 +18,7 @@ pub(super) fn describe(member: &Member, roster: &Roster) -> Value {
         "onError": on_error(member),
     });
     if !member.is_stand_in() {
+        policy["match"] = json!(config.matches);
         policy["order"] = config.order.into();
         policy["weight"] = config.weight.into();
         policy["timeout"] = format_duration(config.timeout).to_string().into();

@@ -1,8 +1,12 @@
 //! An explanation: each policy's answers about a pod and a node, and its reads.
 
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    time::{Duration, UNIX_EPOCH},
+};
 
 use anyhow::{Error, Result, anyhow};
+use humantime::format_rfc3339_seconds;
 use plimsoll_core::{Cluster, Explained, Explanation, Gateway, Pod, ReadLine, Shown, Verb};
 use serde_json::{Value, json};
 
@@ -67,7 +71,7 @@ fn mode_text(member: &plimsoll_core::Member) -> &'static str {
 
 /// A read with its value, which stands in a column.
 pub(crate) fn read_text(line: &ReadLine, width: usize) -> String {
-    format!("{:<width$}  {}{}", line.read, value_text(line), others(line))
+    format!("{:<width$}  {}{}{}", line.read, value_text(line), meaning(line), others(line))
 }
 
 /// Settings are JSON and printed as they are: in quotes they would be full of backslashes.
@@ -75,6 +79,21 @@ fn value_text(line: &ReadLine) -> String {
     match &line.value {
         Shown::Text(text) if line.read == "host.settings" => one_line(text).into_owned(),
         value => value.to_string(),
+    }
+}
+
+/// The date of a time, and the pods of a count.
+fn meaning(line: &ReadLine) -> String {
+    let name = line.read.split('(').next().unwrap_or_default();
+    let is_time = name == "host.now" || name.ends_with(".created");
+    match (&line.value, &line.counted) {
+        (_, Some(counted)) => format!("   ({counted})"),
+        // The contract has 0 for a time that is not known.
+        (Shown::Number(0), _) if name.ends_with(".created") => "   (unknown)".to_owned(),
+        (Shown::Number(seconds), _) if is_time => u32::try_from(*seconds)
+            .map(|seconds| UNIX_EPOCH + Duration::from_secs(seconds.into()))
+            .map_or_else(|_| String::new(), |time| format!("   ({})", format_rfc3339_seconds(time))),
+        _ => String::new(),
     }
 }
 
@@ -91,6 +110,9 @@ pub(crate) fn read_json(line: &ReadLine) -> Value {
     let mut json = json!({"read": line.read, "value": answer::value_json(&line.value), "others": line.is_of_others});
     if let Some(node) = &line.other {
         json["node"] = node.as_ref().into();
+    }
+    if let Some(counted) = &line.counted {
+        json["counted"] = counted.as_str().into();
     }
     json
 }
@@ -116,4 +138,21 @@ pub(crate) fn as_json(pod: &Pod, node: &str, explanation: &Explanation) -> Value
         "answers": explanation.answers.iter().map(answer).collect::<Vec<_>>(),
         "notAsked": explanation.not_asked.iter().map(|(member, why)| json!({"policy": member.id(), "why": why})).collect::<Vec<_>>(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_has_its_date_and_a_count_its_pods() {
+        let line = |read: &str, value: i64, counted: Option<&str>| {
+            let (read, value, counted) = (read.to_owned(), Shown::Number(value), counted.map(str::to_owned));
+            read_text(&ReadLine { read, value, other: None, counted, is_of_others: false }, 0)
+        };
+        assert_eq!(line("host.now(60)", 60, None), "host.now(60)  60   (1970-01-01T00:01:00Z)");
+        assert_eq!(line("placed.created(0)", 0, None), "placed.created(0)  0   (unknown)");
+        assert_eq!(line("cluster.count({})", 1, Some("now 1: a/b on c")), "cluster.count({})  1   (now 1: a/b on c)");
+        assert_eq!(line("node.count-labelled(1)", 60, None), "node.count-labelled(1)  60");
+    }
 }

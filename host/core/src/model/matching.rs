@@ -1,22 +1,29 @@
 //! Which pods a policy is asked about.
 
+use serde::Serialize;
+
 use crate::model::{Entries, Pod};
 
 /// All parts that are given must hold; a match with none of them matches every pod.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Match {
     /// The pod is in one of these namespaces.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub namespaces: Option<Vec<Box<str>>>,
     /// The pod is of one of these profiles of kube-scheduler (`spec.schedulerName`).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub scheduler_names: Option<Vec<Box<str>>>,
     /// The pod's labels meet all of these: `matchLabels` and `matchExpressions` alike.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pod_selector: Option<Vec<Requirement>>,
     /// A container names one of these resources in its requests or limits.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub resources: Option<Vec<Box<str>>>,
 }
 
 /// One requirement of a Kubernetes label selector.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Requirement {
     /// The label's key.
     pub key: Box<str>,
@@ -27,7 +34,7 @@ pub struct Requirement {
 }
 
 /// A comparison of a label.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Operator {
     /// The label has one of the values.
     In,

@@ -185,10 +185,12 @@ fn a_policy_that_reads_placed_pods_is_told_of_where_none_are_known() {
 fn metrics_tell_what_each_policy_did() {
     let directory = tempdir().unwrap();
     put(directory.path(), "zone_drain_v1");
+    fs::write(directory.path().join("zone-drain.yaml"), "match: {namespaces: [team-a]}\n").unwrap();
     let gateway = Plimsoll::serve(directory.path(), &["--no-compile-cache"]).unwrap();
     let asked = || {
         let listed: Value = serde_json::from_str(&gateway.get("/api/policies").unwrap().body).unwrap();
         assert!(listed["policies"][0]["askedSince"].as_str().unwrap().ends_with('Z'), "{listed}");
+        assert_eq!(listed["policies"][0]["match"], json!({"namespaces": ["team-a"]}), "{listed}");
         listed["policies"][0]["asked"].clone()
     };
     let series =

@@ -49,6 +49,8 @@ pub struct ReadLine {
     pub value: Shown,
     /// The name of the node that it is read of, where that is not the node in question.
     pub other: Option<Arc<str>>,
+    /// Of a count of the whole cluster: how many pods match now, and the first of them.
+    pub counted: Option<String>,
     /// Whether it is of something other than the pod, the time, the cluster or the node in question: such an answer is
     /// not cached.
     pub is_of_others: bool,
@@ -96,6 +98,7 @@ impl Recording {
         written: &Read<'_>,
         answer: &Result<Value<'_>, ReadError>,
         name: impl FnOnce(u32) -> Option<&'v Arc<str>>,
+        counted: impl FnOnce() -> Option<String>,
     ) {
         let mut log = self.log.lock();
         let position = log.position();
@@ -109,7 +112,13 @@ impl Recording {
         if self.shows_reads && notes.lines.len() < MAX_LINES {
             let value = Shown::of_answer(*read, answer);
             let read = excerpt(&written.to_string(), MAX_READ_BYTES);
-            notes.push(ReadLine { read, value, other: other.and_then(name).cloned(), is_of_others });
+            notes.push(ReadLine {
+                read,
+                value,
+                other: other.and_then(name).cloned(),
+                counted: counted(),
+                is_of_others,
+            });
         }
     }
 
@@ -185,7 +194,7 @@ mod tests {
     use crate::model::NodeRead;
 
     fn record(recording: &Recording, read: Read<'_>, answer: &Result<Value<'_>, ReadError>) {
-        recording.record(&read, &read, answer, |_| None);
+        recording.record(&read, &read, answer, |_| None, || None);
     }
 
     #[test]

@@ -23,7 +23,7 @@ impl View {
         };
         let answer = answer.and_then(|value| self.check_absence(read, value));
         if let Some(recording) = &self.recording {
-            recording.record(&read, &written, &answer, |node| self.node_name(node));
+            recording.record(&read, &written, &answer, |node| self.node_name(node), || self.counted(&read));
         }
         answer
     }

@@ -69,6 +69,22 @@ fn text(text: &str) -> Value<'_> {
     Value::text(text)
 }
 
+/// A person at night asks who holds the seats.
+#[test]
+fn an_explained_count_names_the_pods_that_it_is_about() {
+    let recording = Recording::with_lines();
+    let view = mk_view().recorded(recording.clone());
+    let of = |app| Selector { label: Some(("app", app)), ..Selector::all() };
+    for read in
+        [Read::ClusterAtLeast { selector: of("db"), n: 2 }, Read::ClusterCount(of("none")), Read::PlacedCount(0)]
+    {
+        view.read(read).unwrap();
+    }
+    let counted: Vec<_> = recording.take_lines().into_iter().map(|line| line.counted).collect();
+    let named = "now 3: web/p0 on n1, web/p2 on n1, web/p3 on n2".to_owned();
+    assert_eq!(counted, [Some(named), Some("now 0".to_owned()), None]);
+}
+
 #[test]
 fn every_read_of_the_pod_has_its_value() {
     let (view, images) = (mk_view(), [Box::from("app:latest")]);

@@ -13,6 +13,9 @@ use crate::model::{
     tally::Shape,
 };
 
+/// Maximum pods that an explanation names for a count.
+const COUNTED_PODS: usize = 5;
+
 // === impl View ===
 
 impl View {
@@ -77,6 +80,30 @@ impl View {
             }
         });
         Some(i64::try_from(total).unwrap_or(i64::MAX))
+    }
+
+    /// For people: how many pods a count of the cluster is about, and the first of them.
+    pub(super) fn counted(&self, read: &Read<'_>) -> Option<String> {
+        let (Read::ClusterCount(selector)
+        | Read::ClusterCountUpTo { selector, .. }
+        | Read::ClusterAtLeast { selector, .. }) = read
+        else {
+            return None;
+        };
+        let (cluster, count) = (self.whole.cluster()?, self.total(selector, None)?);
+        let matching = |slot: &Slot| {
+            let pods = slot.placed.as_deref().map_or(&[][..], Placed::pods).iter();
+            let counts = |pod: &&Arc<Pod>| selector.matches(pod, Some(&slot.node)) && !pod.is_same_object(&self.pod);
+            pods.filter(counts)
+                .map(|pod| format!("{}/{} on {}", pod.namespace(), pod.name(), slot.node.name()))
+                .collect::<Vec<_>>()
+        };
+        let shown = usize::try_from(count).unwrap_or_default().min(COUNTED_PODS);
+        let mut names: Vec<String> = cluster.slots().iter().flat_map(matching).take(shown).collect();
+        if count > shown as i64 {
+            names.push("...".to_owned());
+        }
+        Some(format!("now {count}{}{}", if names.is_empty() { "" } else { ": " }, names.join(", ")))
     }
 
     pub(super) fn nodes_with_label(&self, key: &str, value: &str) -> Option<i64> {
