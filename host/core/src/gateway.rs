@@ -18,7 +18,7 @@ use crate::{
     cache::DecisionTable,
     decide::{
         self, BIND_CALL_WAIT, BackgroundObserver, BindCalls, BindOutcome, BindQueue, BindReport, Bound, Caller,
-        CandidateQuery, DecideError, Explanation, FilterOutcome, Group, KnownNodes, NodeCache, Nodes, Observer,
+        CandidateQuery, DecideError, Explanation, FilterOutcome, Gangs, Group, KnownNodes, NodeCache, Nodes, Observer,
         PreemptOutcome, Query, RejectedPod, RejectedPods, RequestContext, Roster, ScoreScale, Survey, Unbound,
     },
     model::{
@@ -42,6 +42,7 @@ pub struct Gateway {
     publishing: Mutex<()>,
     facts: FactStore,
     bind_calls: BindCalls,
+    gangs: Gangs,
     pub(crate) node_cache: NodeCache,
     binder: OnceLock<Arc<dyn Binder>>,
     binds: BindQueue,
@@ -82,6 +83,7 @@ impl Gateway {
             facts: FactStore::default(),
             publishing: Mutex::default(),
             bind_calls: BindCalls::new(BIND_CALL_WAIT),
+            gangs: Gangs::default(),
             node_cache: NodeCache::new(column_bytes(DEFAULT_CACHE_BYTES)),
             binder: OnceLock::new(),
             binds: BindQueue::default(),
@@ -233,9 +235,25 @@ impl Gateway {
     pub fn filter(&self, group: &str, query: &Query<'_>) -> Result<(FilterOutcome, PostReplyWork), DecideError> {
         let (name, changes) = (group, self.changes.load(Ordering::SeqCst));
         let group = self.group(name)?;
-        let context = self.context(query, self.cluster().as_ref(), OwnPlace::AsThePodSays)?;
+        let gang = decide::gang_of(name, &group, query);
+        // kube-scheduler has connections to several replicas, and one of them has the simulation.
+        if gang.is_some()
+            && let Some(Leader::Peer(url)) = self.binder.get().map(|binder| binder.leader())
+        {
+            return Err(DecideError::Elsewhere(url));
+        }
+        let tentative = gang.as_ref().map_or_else(Vec::new, |gang| self.gangs.ask(gang, query, self.clock.now()));
+        let context_in = |query: &Query<'_>, cluster: Option<&Arc<Cluster>>| {
+            let context = self.context(query, cluster, OwnPlace::AsThePodSays);
+            context.map(|context| context.with_tentative(&tentative))
+        };
+        let filter = |caller: &Caller, context: &RequestContext| {
+            let outcome = decide::filter(caller, &group, context)?;
+            Ok(if gang.is_some() { decide::keep_best(caller, &group, context, outcome) } else { outcome })
+        };
+        let context = context_in(query, self.cluster().as_ref())?;
         let (outcome, mut after) = self.decide(&self.caller(query.received), |caller| {
-            let outcome = decide::filter(caller, &group, &context)?;
+            let outcome = filter(caller, &context)?;
             if outcome.rejected.len() < context.len() {
                 return Ok(outcome);
             }
@@ -243,12 +261,15 @@ impl Gateway {
             // The other replica may not bind them. kube-scheduler would take the reply for "unschedulable", evict pods for
             // it, and try again when it hears of a change: of a failed bind it hears none.
             let query = query.of_cluster(&without);
-            decide::filter(caller, &group, &self.context(&query, Some(&without), OwnPlace::AsThePodSays)?)
+            filter(caller, &context_in(&query, Some(&without))?)
         })?;
+        if let Some((gang, place)) = gang.as_ref().zip(decide::place_of(&context, &outcome)) {
+            self.gangs.place(gang, place, self.clock.now());
+        }
         let left = query.nodes.len() - outcome.rejected.len();
         if let Some(rejected) = self.rejected.get() {
             if left == 0 {
-                rejected.insert(name, &context, self.clock.now());
+                rejected.insert(name, &context, tentative, self.clock.now());
                 let now = context.whole().and_then(|own| Some((own, self.cluster()?)));
                 let is_outdated = now.is_some_and(|(own, now)| !own.has_facts_and_namespaces_of(&now));
                 if is_outdated || self.changes.load(Ordering::SeqCst) != changes {
@@ -304,7 +325,7 @@ impl Gateway {
         let (group, slots, received) = (self.group(&rejected.group)?, rejected.slots(cluster), self.clock.now());
         let nodes = Nodes::Slots { cluster: Some(cluster), slots: &slots };
         let query = Query { pod: Arc::clone(&rejected.pod), nodes, received, may_bind: false };
-        let context = self.context(&query, Some(cluster), OwnPlace::AsThePodSays)?;
+        let context = self.context(&query, Some(cluster), OwnPlace::AsThePodSays)?.with_tentative(&rejected.tentative);
         let observer = Arc::new(BackgroundObserver(Arc::clone(&self.observer)));
         let caller = Caller::new(Arc::clone(&self.clock), observer, received, self.request_timeout).in_background();
         let (outcome, inserts) = self.decide(&caller, |caller| decide::filter(caller, &group, &context))?;
@@ -382,6 +403,7 @@ impl Gateway {
 
     fn bind_in(&self, group: &Group, query: &BindQuery<'_>) -> Result<Bound, DecideError> {
         let call = self.bind_calls.arrived(query);
+        self.gangs.bound(&query.uid);
         let binder = self.binder.get().ok_or(Unbound::NoBinder)?;
         match binder.leader() {
             Leader::ThisReplica => {}

@@ -7,8 +7,8 @@ use std::{
 };
 
 use plimsoll_core::{
-    Ask, CallClass, FactAccess, FaultKind, Limits, Loader, Member, Mode, Module, PROGRAM_VERBS, Policy, PolicyConfig,
-    TRIAL_TIMEOUT, TrialCall, TrialFault, Verb, View,
+    Ask, CallClass, FactAccess, FaultKind, Gang, Limits, Loader, Member, Mode, Module, PROGRAM_VERBS, Policy,
+    PolicyConfig, TRIAL_TIMEOUT, TrialCall, TrialFault, Verb, View,
 };
 
 use crate::{
@@ -229,8 +229,12 @@ fn build(
 fn configured(content: &Content, policy: Arc<dyn Policy>) -> Result<(Arc<dyn Policy>, PolicyConfig), FileRefusal> {
     let sidecar = &content.sidecar.sidecar;
     let mut config = sidecar.config.clone();
+    let counts = config.counts && policy.may_read_pods() && policy.verbs().has(Verb::Filter);
     let text = match (policy.program(), sidecar.stdio) {
         (None, Some(_)) => "stdio: the module says by its exports which verbs it answers; this key is for a program",
+        _ if config.gang == Gang::Exact && !counts => {
+            "gang: exact is for a module whose filter counts pods; this one has none"
+        }
         (None, None) => return Ok((policy, config)),
         (Some(_), _) if *sidecar.settings != *NO_SETTINGS => {
             "settings: a program on standard input gets no settings, only the verb as its argument"

@@ -49,8 +49,8 @@ pub(crate) enum ExtenderVerb {
 pub(crate) enum Handling {
     /// It is answered.
     Reply(ExtenderReply),
-    /// The replica at this base URL answers the bind.
-    Forward(Arc<str>, BindQuery<'static>),
+    /// The replica at this base URL answers: this bind, or a filter.
+    Forward(Arc<str>, Option<BindQuery<'static>>),
 }
 
 /// A reply, and the work to do after it was sent.
@@ -120,7 +120,7 @@ impl ExtenderReply {
         Self { status, error: Some(error), ..Self::decided(body, 0, PostReplyWork::default()) }
     }
 
-    /// The reply of another replica to a bind.
+    /// The reply of another replica to a bind or a filter.
     pub(crate) fn of_peer(body: Bytes) -> Result<Self, WireError> {
         // That replica has logged its error, with the pod.
         let of_peer = |text| WireError { is_routine: true, ..WireError::internal(text) };
@@ -262,7 +262,10 @@ fn on_nodes<T>(
     memory.grow(BYTES_PER_NODE * args.nodes.len() + objects + parse_bytes(&args.pod) + body.len())?;
     let nodes = args.nodes.as_query(cluster);
     let query = Query { pod: pod(cache, &args.pod)?, nodes, received, may_bind };
-    let (outcome, after) = decide(&query).map_err(|error| about(cache, PodId::of(&query.pod), error))?;
+    let (outcome, after) = match decide(&query) {
+        Err(DecideError::Elsewhere(peer)) => return Ok(Handling::Forward(peer, None)),
+        decided => decided.map_err(|error| about(cache, PodId::of(&query.pod), error))?,
+    };
     Ok(Handling::Reply(ExtenderReply::decided(encode(&args.nodes, &query, outcome), args.nodes.len(), after)))
 }
 
@@ -326,6 +329,6 @@ fn bind(
         (BindOutcome::Bound | BindOutcome::AlreadyBound, after) => {
             Handling::Reply(ExtenderReply::decided(encode::error(""), 1, after))
         }
-        (BindOutcome::Forward(peer), _) => Handling::Forward(peer, query.into_owned()),
+        (BindOutcome::Forward(peer), _) => Handling::Forward(peer, Some(query.into_owned())),
     })
 }

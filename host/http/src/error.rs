@@ -83,8 +83,8 @@ impl WireError {
     }
 
     /// The bind could not be forwarded to the replica that binds.
-    pub(crate) fn not_forwarded(peer: &str, why: impl std::fmt::Display) -> Self {
-        Self::new(StatusCode::BAD_GATEWAY, format!("the bind cannot be forwarded to the replica at {peer}: {why}"))
+    pub(crate) fn not_forwarded(verb: &str, peer: &str, why: impl std::fmt::Display) -> Self {
+        Self::new(StatusCode::BAD_GATEWAY, format!("the {verb} cannot be forwarded to the replica at {peer}: {why}"))
     }
 
     /// The body is larger than it may be.
@@ -148,7 +148,7 @@ impl From<DecideError> for WireError {
                 let is_routine = unbound.is_routine();
                 Self { is_routine, ..Self::new(StatusCode::INTERNAL_SERVER_ERROR, text) }
             }
-            DecideError::NoCluster => Self::new(StatusCode::SERVICE_UNAVAILABLE, text),
+            DecideError::NoCluster | DecideError::Elsewhere(_) => Self::new(StatusCode::SERVICE_UNAVAILABLE, text),
             DecideError::Object(_) => Self::malformed(text),
             DecideError::Policy { policy, verb, fault } => {
                 // The fault's message is added where the pod is known, so that it stays the same for a pod.

@@ -1,4 +1,4 @@
-//! Forwards a bind to the replica that leads.
+//! Forwards a bind, or a filter, to the replica that leads.
 
 #[cfg(test)]
 mod tests;
@@ -22,13 +22,13 @@ pub const FORWARDED: &str = "plimsoll-forwarded";
 /// The header by which a client, or a replica that forwards, names its request.
 pub(crate) const REQUEST_ID: &str = "x-request-id";
 
-/// Maximum bytes of a replica's reply: an `ExtenderBindingResult` holds one short text.
-pub const MAX_FORWARDED_REPLY: usize = 64 << 10;
+/// Maximum bytes of a replica's reply: an `ExtenderFilterResult` has a reason for each node that is rejected.
+pub const MAX_FORWARDED_REPLY: usize = 16 << 20;
 
 /// A request to another replica, and the body of its reply.
 pub type Forwarding<'f> = Pin<Box<dyn Future<Output = Result<Bytes, ForwardError>> + Send + 'f>>;
 
-/// Why another replica gave no reply to a bind.
+/// Why another replica gave no reply.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ForwardError {
     /// Nothing was sent: that replica does not bind the pod.

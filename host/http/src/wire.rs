@@ -206,41 +206,43 @@ impl Wire {
         let reply = match handling {
             Ok(Handling::Reply(reply)) => Ok(reply),
             Ok(Handling::Forward(peer, query)) => {
-                let why = |why| WireError::not_forwarded(&peer, why).about(Some(PodId::of_bind(&query)));
-                self.forward(request, group, &peer, bytes, &query).await.map_err(why)
+                let pod = query.as_ref().map(PodId::of_bind);
+                let why = |why| WireError::not_forwarded(verb.as_str(), &peer, why).about(pod);
+                self.forward(request, (group, verb), &peer, bytes, query.as_ref()).await.map_err(why)
             }
             Err(error) => Err(error),
         };
         Ok((reply.unwrap_or_else(|error| request.error(error)), Some(reserved)))
     }
 
-    /// Forwards a bind to the replica that leads. The pod counts until the watch shows it, that replica refuses it, or
-    /// it turns out that nothing was sent.
+    /// Forwards a bind, or a filter, to the replica that leads. The pod of a bind counts until the watch shows it, that
+    /// replica refuses it, or it turns out that nothing was sent.
     async fn forward(
         &self,
         request: &WireRequest<'_>,
-        group: &str,
+        (group, verb): (&str, ExtenderVerb),
         peer: &str,
         body: Bytes,
-        query: &BindQuery<'_>,
+        query: Option<&BindQuery<'_>>,
     ) -> Result<ExtenderReply, String> {
+        let not_forwarded = || query.iter().for_each(|query| self.gateway.not_forwarded(query));
         if request.parts.headers.contains_key(FORWARDED) {
-            self.gateway.not_forwarded(query);
+            not_forwarded();
             return Err("another replica forwarded it to this one, which does not bind".to_owned());
         }
-        let path = if group.is_empty() { "/bind".to_owned() } else { format!("/{group}/bind") };
+        let path = ["", group, verb.segment()].join("/").replace("//", "/");
         let sent = self.peers.forward(peer, &path, body, &request.id);
         let reply = timeout_at(self.gateway.deadline(request.received).into(), sent).await;
         let late = || ForwardError::NoReply("it has not answered in time".to_owned());
         let reply = reply.unwrap_or_else(|_| Err(late())).map_err(|error| {
             if let ForwardError::NotSent(_) = error {
-                self.gateway.not_forwarded(query);
+                not_forwarded();
             }
             error.to_string()
         })?;
         let reply = ExtenderReply::of_peer(reply).map_err(|error| error.inside)?;
         if reply.error.is_some() {
-            self.gateway.not_forwarded(query);
+            not_forwarded();
         }
         Ok(reply)
     }

@@ -101,7 +101,9 @@ impl BindCalls {
         table.forget(pod.uid());
         table.decisions += 1;
         let misses = table.missed.get(group).is_some_and(|missed| *missed >= MAX_MISSED);
-        let call = if misses || self.max_wait.is_zero() { CallState::Missed } else { CallState::Expected };
+        // kube-scheduler binds the members of a pod group when it has asked about all of them.
+        let is_late = misses || self.max_wait.is_zero() || pod.pod_group().is_some();
+        let call = if is_late { CallState::Missed } else { CallState::Expected };
         let number = table.decisions;
         table.pods.push_back(DecidedPod { pod: Arc::clone(pod), group: group.into(), number, call });
         while table.pods.len() > MAX_PODS || table.bytes() > MAX_BYTES {

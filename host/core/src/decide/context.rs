@@ -74,6 +74,24 @@ impl RequestContext {
         Ok(Self { node_set, request_indices, unknown })
     }
 
+    /// The same request, for which these pods count on the nodes that they name.
+    pub(crate) fn with_tentative(mut self, pods: &[Arc<Pod>]) -> Self {
+        if !pods.is_empty() {
+            self.node_set.cluster = Arc::new(self.node_set.cluster.with_tentative(pods));
+            self.node_set.whole.count_tentative(pods);
+        }
+        self
+    }
+
+    /// A request about some nodes of the set.
+    pub(super) fn of_nodes(&self, nodes: &[u32]) -> Self {
+        let NodeSet { pod, cluster, whole, slots, now } = &self.node_set;
+        let slots = nodes.iter().map(|node| slots[*node as usize]).collect();
+        let (pod, cluster, whole) = (Arc::clone(pod), Arc::clone(cluster), whole.clone());
+        let node_set = NodeSet { pod, cluster, whole, slots, now: *now };
+        Self { node_set, request_indices: None, unknown: vec![] }
+    }
+
     /// The cluster in force without the pods whose bind another replica decides; none if there are none.
     pub(crate) fn without_forwarded(&self) -> Option<Arc<Cluster>> {
         self.node_set.whole.cluster()?.without_forwarded().map(Arc::new)
@@ -106,6 +124,16 @@ impl RequestContext {
     /// The index in the request of a node of the set.
     pub(crate) fn request_index(&self, node: u32) -> u32 {
         self.request_indices.as_ref().map_or(node, |indices| indices[node as usize])
+    }
+
+    /// The name of the node with this index in the request; none where the cluster does not know it.
+    pub(super) fn node_name(&self, index: u32) -> Option<Arc<str>> {
+        let node = match &self.request_indices {
+            Some(indices) => indices.binary_search(&index).ok()?,
+            None => index as usize,
+        };
+        let slot = *self.node_set.slots.get(node)?;
+        Some(Arc::clone(self.cluster().slots().get(slot as usize)?.node.name()))
     }
 
     /// The values of the nodes of the set, in the order of the request; 0 for nodes that are not known.

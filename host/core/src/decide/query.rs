@@ -142,6 +142,9 @@ pub enum DecideError {
         /// The fault that ended the call.
         fault: Fault,
     },
+    /// The replica behind this base URL answers about members of pod groups.
+    #[error("the replica at {0} answers about members of pod groups")]
+    Elsewhere(Arc<str>),
     /// The pod was not bound.
     #[error(transparent)]
     Unbound(#[from] Unbound),

@@ -43,6 +43,8 @@ pub(crate) struct RejectedPod {
     pub(crate) group: Box<str>,
     /// The nodes that kube-scheduler's own filters accept; none if they are not known.
     nodes: Option<Arc<[Arc<str>]>>,
+    /// The members of its pod group that had a tentative place.
+    pub(crate) tentative: Vec<Arc<Pod>>,
     asked: Instant,
     /// The wakes that it has caused, and when it may cause the next.
     wakes: u32,
@@ -53,7 +55,7 @@ pub(crate) struct RejectedPod {
 
 impl RejectedPods {
     /// The pod of a request has no node left.
-    pub(crate) fn insert(&self, group: &str, context: &RequestContext, now: Instant) {
+    pub(crate) fn insert(&self, group: &str, context: &RequestContext, tentative: Vec<Arc<Pod>>, now: Instant) {
         let pod = Arc::clone(&context.node_set.pod);
         if pod.uid().is_empty() || context.len() == 0 {
             return;
@@ -61,7 +63,7 @@ impl RejectedPods {
         let nodes = (context.len() < MIN_SAMPLE).then(|| context.node_names().collect());
         let mut pods = self.0.lock();
         let (wakes, pause_until) = pods.remove(pod.uid()).map_or((0, None), |own| (own.wakes, own.pause_until));
-        let rejected = RejectedPod { pod, group: group.into(), nodes, asked: now, wakes, pause_until };
+        let rejected = RejectedPod { pod, group: group.into(), nodes, tentative, asked: now, wakes, pause_until };
         pods.insert(rejected.pod.uid().into(), rejected);
         let bytes = |own: &RejectedPod| own.pod.json().map_or(0, Bytes::len);
         while pods.len() > MAX_PODS || pods.values().map(bytes).sum::<usize>() > MAX_BYTES {

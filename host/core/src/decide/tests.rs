@@ -7,6 +7,7 @@ mod facts;
 mod faults;
 mod filter;
 mod fixture;
+mod gangs;
 mod laws;
 mod model;
 mod nodes;

@@ -35,6 +35,18 @@ crate::words! {
     }
 }
 
+crate::words! {
+    /// The answer of a filter about a member of a pod group (a gang).
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    pub enum Gang {
+        /// All nodes that the filter accepts, as for any other pod.
+        #[default]
+        Separate = "separate",
+        /// One node, which counts as the member's place for the members after it.
+        Exact = "exact",
+    }
+}
+
 /// The settings of one policy that plimsoll itself reads; those of the guest are [`crate::Member::settings`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct PolicyConfig {
@@ -57,6 +69,8 @@ pub struct PolicyConfig {
     /// Whether its filter may read values that change when a pod is bound. A module may import more than it reads; without
     /// these reads nothing has to wait for binds, or be asked again at bind, on its account.
     pub counts: bool,
+    /// The answer of the filters about members of pod groups, if this one counts.
+    pub gang: Gang,
 }
 
 // === impl PolicyConfig ===
@@ -98,6 +112,7 @@ impl Default for PolicyConfig {
             memory: 64 << 20,
             matches: Match::default(),
             counts: true,
+            gang: Gang::default(),
         }
     }
 }

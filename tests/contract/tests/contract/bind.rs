@@ -17,8 +17,8 @@ use plimsoll_contract::{
     server::{Server, gateway},
 };
 use plimsoll_core::{
-    BindError, Binder, Binding, Gateway, IsUnchanged, Leader, MetadataEntry, NotReserved, Pod, RequestId, Reservation,
-    Roster,
+    BindError, Binder, Binding, Gang, Gateway, IsUnchanged, Leader, Member, MetadataEntry, NotReserved, Pod,
+    PolicyConfig, RequestId, Reservation, Roster, Verdict,
 };
 use plimsoll_http::{FORWARDED, Forward, ForwardError, Forwarding, WireConfig};
 
@@ -283,4 +283,35 @@ async fn a_bind_that_was_forwarded_is_not_forwarded_again() {
     assert!(peer.sent.lock().unwrap().is_empty());
     api.set_leader(Leader::ThisReplica);
     assert_eq!(client.post("/bind", REQUEST).await.unwrap().text(), BOUND);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_filter_about_a_member_of_a_gang_that_reaches_a_standby_is_sent_to_the_replica_that_binds() {
+    let (api, peer) = (one_pod(), Arc::new(Peer::default()));
+    let counts = Fake::default().importing("placed.count").filter(|_, _| Verdict::Fits);
+    let limit = Arc::into_inner(member("limit", counts)).unwrap();
+    let limit = Member { config: PolicyConfig { gang: Gang::Exact, ..limit.config }, ..limit };
+    let gateway = binding_gateway(&api);
+    gateway.set_roster(Arc::new(Roster::of_root(vec![Arc::new(limit)])));
+    let server = Server::start_with_peers(gateway, Arc::clone(&peer) as _, WireConfig::default()).await.unwrap();
+    let mut client = server.client().await.unwrap();
+    let request = |spec: &str| {
+        let (uid, nodes) = (r#"{"uid":"u"}"#, r#"["node-00000","node-00001"]"#);
+        format!(r#"{{"Pod":{{"metadata":{uid},"spec":{{{spec}}}}},"NodeNames":{nodes}}}"#)
+    };
+    let member = request(r#""schedulingGroup":{"podGroupName":"g"}"#);
+    let replies = [r#"{"NodeNames":["node-00001"],"FailedNodes":{"node-00000":"limit: full"}}"#, r#"{"Error":"busy"}"#];
+    api.set_leader(Leader::Peer(PEER.into()));
+    for reply in replies {
+        peer.answers(Ok(reply));
+        assert_eq!(client.post("/filter", member.clone()).await.unwrap().text(), reply);
+    }
+    peer.answers(Err("connection refused"));
+    let error = client.post("/filter", member.clone()).await.unwrap().error().unwrap();
+    assert_eq!(error, format!("the filter cannot be forwarded to the replica at {PEER}: connection refused"));
+    assert_eq!(*peer.sent.lock().unwrap(), vec![format!("{PEER}/filter {member}"); 3]);
+    let kept = |reply: String| (reply.contains("node-00000"), reply.matches("another node was chosen").count());
+    assert_eq!(kept(client.post("/filter", request("")).await.unwrap().text().to_owned()), (true, 0), "no member");
+    api.set_leader(Leader::ThisReplica);
+    assert_eq!(kept(client.post("/filter", member).await.unwrap().text().to_owned()), (true, 1));
 }

@@ -1,10 +1,10 @@
 //! The pods that do not count for the pod of a request: itself, where it is placed already, and nominated pods that it
-//! outranks.
+//! outranks; and those that count for it alone: the members of its pod group that have a tentative place.
 
 use std::sync::Arc;
 
 use super::Cluster;
-use crate::model::{Node, Nomination, Placed, Pod, Slot, UnlistedNode};
+use crate::model::{Node, Nomination, Placed, Pod, Slot, Slots, UnlistedNode};
 
 /// Where the pod of a request may be placed already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +28,8 @@ pub(crate) struct WholeCluster {
     cluster: Option<Arc<Cluster>>,
     /// The pods that do not count.
     hidden: Vec<PlacedPod>,
+    /// Pods that count although the cluster does not have them there.
+    tentative: Vec<PlacedPod>,
 }
 
 // === impl Cluster ===
@@ -106,11 +108,21 @@ impl Cluster {
     }
 
     fn without_at(&self, slot: u32, pod: &Pod) -> Option<Self> {
-        let Slot { node, placed } = self.slots.get(slot as usize)?;
-        let placed = placed.as_deref()?.without(pod)?;
         let mut slots = self.slots.clone();
-        slots.replace(slot as usize, Slot { node: Arc::clone(node), placed: Some(Arc::new(placed)) });
+        change_pods(&mut slots, slot, |placed| placed.without(pod))?;
         Some(Self { facts: self.facts.clone(), ..self.successor(slots) })
+    }
+
+    /// The same cluster with these pods on the nodes that they name, instead of where they are nominated.
+    pub(crate) fn with_tentative(&self, pods: &[Arc<Pod>]) -> Self {
+        let mut slots = self.slots.clone();
+        let slot = |pod: &Pod| self.find(pod.node()?);
+        for pod in pods {
+            let nominated = self.reserved.get(pod.uid()).and_then(|nominated| slot(nominated));
+            nominated.and_then(|slot| change_pods(&mut slots, slot, |placed| placed.without(pod)));
+            slot(pod).and_then(|slot| change_pods(&mut slots, slot, |placed| Some(placed.with(pod))));
+        }
+        Self { facts: self.facts.clone(), ..self.successor(slots) }
     }
 }
 
@@ -118,7 +130,7 @@ impl Cluster {
 
 impl WholeCluster {
     pub(crate) fn of(cluster: Option<Arc<Cluster>>) -> Self {
-        Self { cluster, hidden: vec![] }
+        Self { cluster, ..Self::default() }
     }
 
     /// The cluster.
@@ -129,6 +141,20 @@ impl WholeCluster {
     /// The pods that do not count.
     pub(crate) fn hidden(&self) -> &[PlacedPod] {
         &self.hidden
+    }
+
+    /// The pods that count although the cluster does not have them there.
+    pub(crate) fn tentative(&self) -> &[PlacedPod] {
+        &self.tentative
+    }
+
+    /// Counts these pods: see [`Cluster::with_tentative`].
+    pub(crate) fn count_tentative(&mut self, pods: &[Arc<Pod>]) {
+        let Some(cluster) = &self.cluster else { return };
+        let nominated = |pod: &Arc<Pod>| cluster.placed_pod(cluster.reserved.get(pod.uid())?, OwnPlace::AsThePodSays);
+        self.hidden.extend(pods.iter().filter_map(nominated));
+        let node = |pod: &Pod| Some(Arc::clone(&cluster.slots.get(cluster.find(pod.node()?)? as usize)?.node));
+        self.tentative = pods.iter().map(|pod| PlacedPod { node: node(pod), pod: Arc::clone(pod) }).collect();
     }
 
     /// Leaves out the pods that do not count for the pod of the request: see [`Cluster::without`].
@@ -145,6 +171,14 @@ impl WholeCluster {
         self.hidden.retain(|hidden| hidden.pod.nomination().is_none());
         self.hidden.extend(nominated);
     }
+}
+
+/// Puts other pods on the node of a slot; none, and no change, where they are not known or `change` has none.
+fn change_pods(slots: &mut Slots, slot: u32, change: impl FnOnce(&Placed) -> Option<Placed>) -> Option<()> {
+    let Slot { node, placed } = slots.get(slot as usize)?;
+    let (node, placed) = (Arc::clone(node), change(placed.as_deref()?)?);
+    slots.replace(slot as usize, Slot { node, placed: Some(Arc::new(placed)) });
+    Some(())
 }
 
 fn find(placed: Option<&Placed>, node: Option<&Arc<Node>>, pod: &Pod) -> Option<PlacedPod> {

@@ -231,6 +231,11 @@ impl Pod {
         at_pointer(text, pointer)
     }
 
+    /// `spec.schedulingGroup.podGroupName` as JSON; none for a placed pod.
+    pub(crate) fn pod_group(&self) -> Option<&str> {
+        self.field("/spec/schedulingGroup/podGroupName").filter(|name| *name != "null")
+    }
+
     /// Whether a container names the resource in its requests or limits, if only with 0.
     pub fn names_resource(&self, name: &str) -> bool {
         self.whole.as_ref().map_or(self.requests(), |whole| &whole.named).names(name)

@@ -74,11 +74,13 @@ impl View {
     pub(super) fn total(&self, selector: &Selector<&str>, requested: Option<&str>) -> Option<i64> {
         let cluster = self.whole.cluster()?;
         let mut total = cluster.total(selector, requested)?;
-        self.each_not_counted(cluster, |pod, node| {
-            if selector.matches(pod, node) {
-                total -= requested.map_or(1, |name| i128::from(pod.requests().get(name)));
-            }
-        });
+        let share = |pod: &Pod, node: Option<&Node>| match requested {
+            _ if !selector.matches(pod, node) => 0,
+            None => 1,
+            Some(name) => i128::from(pod.requests().get(name)),
+        };
+        self.each_not_counted(cluster, |pod, node| total -= share(pod, node));
+        total += self.whole.tentative().iter().map(|own| share(&own.pod, own.node.as_deref())).sum::<i128>();
         Some(i64::try_from(total).unwrap_or(i64::MAX))
     }
 
