@@ -147,6 +147,24 @@ typedef enum { PLIMSOLL_DEBUG, PLIMSOLL_INFO, PLIMSOLL_WARN, PLIMSOLL_ERROR } pl
 
 #include "plimsoll_generated.h"
 
+// The amount of a resource that the pods on the node leave: cpu in millicores, all else in base units. Without one it gives
+// the reason: the pods are not known, or the resource is not (plimsoll_nodes_resource_known), which kube-scheduler checks
+// itself.
+PLIMSOLL_INLINE bool plimsoll_nodes_free(uint32_t node, plimsoll_str name, int64_t *amount, plimsoll_str *reason) {
+  int64_t requested;
+  *amount = 0;
+  if (!plimsoll_nodes_resource_known(node, name)) {
+    *reason = PLIMSOLL_STR("DRA provides the resource on the node, and a policy cannot count its devices");
+    return false;
+  }
+  if (!plimsoll_nodes_requested(node, name, &requested)) {
+    *reason = PLIMSOLL_STR("the pods on the node are not known");
+    return false;
+  }
+  *amount = plimsoll_nodes_allocatable(node, name) - requested;
+  return true;
+}
+
 // The parts of a plimsoll_selector: selector.label = plimsoll_pair_of(PLIMSOLL_STR("app"), PLIMSOLL_STR("web")).
 // A part that is not given is all 0, as in plimsoll_selector all = PLIMSOLL_ZERO.
 PLIMSOLL_INLINE plimsoll_option_pair plimsoll_pair_of(plimsoll_str key, plimsoll_str value) {

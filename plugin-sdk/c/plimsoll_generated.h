@@ -202,6 +202,11 @@ PLIMSOLL_READ plimsoll_list_taint plimsoll_nodes_taints(uint32_t node);
 // The allocatable amount of a resource: cpu in millicores, all else in base units; 0 if the node does not have it.
 PLIMSOLL_READ int64_t plimsoll_nodes_allocatable(uint32_t node, plimsoll_str name);
 
+// Whether `plimsoll_nodes_allocatable` says how much of a resource the node has. It does not where the node has none in
+// `status.allocatable` and a `DeviceClass` provides the resource (its `extendedResourceName`): kube-scheduler counts
+// devices there itself, and a policy cannot. True where the host knows of no such class.
+PLIMSOLL_READ bool plimsoll_nodes_resource_known(uint32_t node, plimsoll_str name);
+
 // The amount of a resource on the machine, with the part that the system keeps for itself: cpu in millicores, all else
 // in base units; 0 if the node does not have it.
 PLIMSOLL_READ int64_t plimsoll_nodes_capacity(uint32_t node, plimsoll_str name);
@@ -578,6 +583,13 @@ int64_t plimsoll_import_nodes_allocatable(uint32_t node, const char *name, size_
 
 PLIMSOLL_READ int64_t plimsoll_nodes_allocatable(uint32_t node, plimsoll_str name) {
   return plimsoll_import_nodes_allocatable(node, name.data, name.len);
+}
+
+PLIMSOLL_IMPORT("nodes", "resource-known")
+bool plimsoll_import_nodes_resource_known(uint32_t node, const char *name, size_t name_len);
+
+PLIMSOLL_READ bool plimsoll_nodes_resource_known(uint32_t node, plimsoll_str name) {
+  return plimsoll_import_nodes_resource_known(node, name.data, name.len);
 }
 
 PLIMSOLL_IMPORT("nodes", "capacity")

@@ -121,6 +121,8 @@ typedef struct {
   plimsoll_test_pod pods[PLIMSOLL_TEST_PODS];
   // It may have other pods as well, which the gateway does not know.
   bool pods_unknown;
+  // The resources that a DeviceClass provides on it: how much it has of them is not known.
+  const char *resources_unknown[PLIMSOLL_TEST_ENTRIES];
   // As for a pod.
   const char *object;
 } plimsoll_test_node;
@@ -646,6 +648,13 @@ plimsoll_list_taint plimsoll_nodes_taints(uint32_t node) {
 
 int64_t plimsoll_nodes_allocatable(uint32_t node, plimsoll_str name) {
   return plimsoll_test_amount(plimsoll_test_at(node)->allocatable, name);
+}
+
+bool plimsoll_nodes_resource_known(uint32_t node, plimsoll_str name) {
+  const plimsoll_test_node *own = plimsoll_test_at(node);
+  for (size_t at = 0; at < PLIMSOLL_TEST_ENTRIES && own->resources_unknown[at]; at++)
+    if (plimsoll_str_eq(plimsoll_test_str(own->resources_unknown[at]), name)) return false;
+  return true;
 }
 
 int64_t plimsoll_nodes_capacity(uint32_t node, plimsoll_str name) {

@@ -1,4 +1,4 @@
-//! The cluster as the API server shows it: four watches feed one store, which becomes one cluster after another.
+//! The cluster as the API server shows it: five watches feed one store, which becomes one cluster after another.
 //!
 //! ```text
 //!  follow(nodes) ──┐                       ┌──> publish (at most once in 10 ms)
@@ -6,6 +6,7 @@
 //!  follow(pods)  ──┤      ↑                └──> publish (at once)
 //!  follow(nominated)   reserve
 //!  follow(namespaces)
+//!  follow(device classes)
 //! ```
 
 mod reflector;
@@ -36,7 +37,7 @@ const MAX_SILENCE: Duration = Duration::from_secs(75);
 /// The interval at which overdue reservations are looked for.
 const UNCONFIRMED_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Watches Nodes, pods, nominated pods, and namespaces where it may, as long as it lives.
+/// Watches Nodes, pods, nominated pods, and namespaces and DeviceClasses where it may, as long as it lives.
 pub struct ClusterWatch {
     shared: Arc<Shared>,
     _tasks: JoinSet<()>,

@@ -29,7 +29,7 @@ pub struct SnapshotError {
     cause: String,
 }
 
-/// Reads nodes, pods and namespaces from a file: a list, a list of each kind, or several documents, JSON or YAML.
+/// Reads nodes, pods, namespaces and DeviceClasses from a file: a list, a list of each kind, or several documents, JSON or YAML.
 ///
 /// Other kinds are skipped. Of two objects with the same name the later one counts.
 ///
@@ -52,7 +52,7 @@ pub fn read_snapshot_and_waiting(path: &Path) -> Result<(Cluster, Vec<Pod>), Sna
     Ok(found.into_cluster(path))
 }
 
-/// Nodes, pods and namespaces as a file has them.
+/// Nodes, pods, namespaces and DeviceClasses as a file has them.
 #[derive(Debug, Default)]
 pub struct RawObjects {
     /// The nodes.
@@ -61,9 +61,11 @@ pub struct RawObjects {
     pub pods: Vec<Value>,
     /// The namespaces.
     pub namespaces: Vec<Value>,
+    /// The DeviceClasses.
+    pub device_classes: Vec<Value>,
 }
 
-/// Reads the JSON of nodes, pods and namespaces without `managedFields`; objects of other kinds are skipped.
+/// Reads the JSON of nodes, pods, namespaces and DeviceClasses without `managedFields`; objects of other kinds are skipped.
 ///
 /// # Errors
 /// As for [`read_snapshot`], but a file without nodes is none.
@@ -74,6 +76,7 @@ pub fn read_objects(path: &Path) -> Result<RawObjects, SnapshotError> {
             Some("Node") => &mut found.nodes,
             Some("Pod") => &mut found.pods,
             Some("Namespace") => &mut found.namespaces,
+            Some("DeviceClass") => &mut found.device_classes,
             _ => return Ok(()),
         };
         list.push(json_of(object)?);
@@ -181,5 +184,10 @@ mod tests {
         assert_eq!(known(&format!("{NODE}\n{web}")), r#"Text("a")Number(1)"#);
         fs::write(&path, format!("{NODE}\n{}", web.replace("\"web\"", "7"))).unwrap();
         assert!(read_snapshot(&path).unwrap_err().to_string().contains("Namespace"));
+        let class =
+            r#"{"kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {"extendedResourceName": "x/gpu"}}"#;
+        fs::write(&path, format!("{NODE}\n{class}")).unwrap();
+        let classes = Arc::clone(read_snapshot(&path).unwrap().device_classes());
+        assert_eq!(classes.provider("x/gpu", &plimsoll_core::Quantities::default()), Some("gpu"));
     }
 }

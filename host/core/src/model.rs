@@ -54,8 +54,8 @@ pub use loader::{LoadError, Loader, Module};
 pub use matching::{Match, Operator, Requirement};
 pub use names::Names;
 pub use object::{
-    Entries, HostPort, ImageName, MAX_KEPT_ANNOTATION_BYTES, Namespace, Node, Nomination, ObjectError, Owner, Phase,
-    Pod, Pool, Quantities, Taint, set_defaults,
+    DeviceClass, DeviceClasses, Entries, HostPort, ImageName, MAX_KEPT_ANNOTATION_BYTES, Namespace, Node, Nomination,
+    ObjectError, Owner, Phase, Pod, Pool, Quantities, Taint, set_defaults,
 };
 pub use placed::{Placed, Unlisted, UnlistedNode, placed_order};
 pub use policy::{Ask, CallClass, Limits, NodeSource, Policy, Program};

@@ -9,12 +9,19 @@ use crate::{
     args::ExplainArgs,
     logging,
     render::explanation::{as_json, as_text, ask},
+    text::push_line,
 };
 
 pub(super) fn explain(ExplainArgs { node, ask: args }: &ExplainArgs) -> Result<ExitCode> {
     let (offline, pod) = OfflineGateway::open_for(args)?;
     logging::start_for_command();
     let explanation = ask(&offline.gateway, &args.group, &pod, &offline.cluster, node)?;
-    let (text, json) = (as_text(&pod, node, &explanation), as_json(&pod, node, &explanation));
+    let (mut text, mut json) = (as_text(&pod, node, &explanation), as_json(&pod, node, &explanation));
+    let slot = offline.cluster.find(node).and_then(|at| offline.cluster.slots().get(at as usize));
+    let devices = slot.map(|slot| offline.cluster.device_classes().remark(&pod, &slot.node)).unwrap_or_default();
+    if !devices.is_empty() {
+        push_line(&mut text, format_args!("kube-scheduler: {devices}"));
+        json["devices"] = devices.into();
+    }
     offline.print(args, &text, json, explanation.verdict.is_ok())
 }

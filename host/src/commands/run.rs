@@ -35,13 +35,15 @@ fn ask(offline: &OfflineGateway, args: &RunArgs, pod: &Arc<Pod>) -> Result<RunRe
     let filters = if args.policies_only {
         None
     } else {
-        let filters = SchedulerFilters::new(pod, &args.ignored_by_scheduler)?;
+        let filters = SchedulerFilters::new(pod, &args.ignored_by_scheduler, cluster.device_classes())?;
         Some(if *pod_is_placed { filters.without_node_name() } else { filters })
     };
     let rejection = |slot: &Slot| filters.as_ref().and_then(|filters| filters.rejection(slot));
-    let nodes: Vec<_> = cluster.slots().iter().map(|slot| (slot.node.name().as_ref(), rejection(slot))).collect();
-    let asked = nodes.iter().filter(|(_, rejection)| rejection.is_none());
-    let names: Vec<Cow<'_, str>> = asked.map(|(name, _)| Cow::Borrowed(*name)).collect();
+    let devices = |slot: &Slot| cluster.device_classes().remark(pod, &slot.node);
+    let slots = cluster.slots().iter();
+    let nodes: Vec<_> = slots.map(|slot| (slot.node.name().as_ref(), rejection(slot), devices(slot))).collect();
+    let asked = nodes.iter().filter(|(_, rejection, _)| rejection.is_none());
+    let names: Vec<Cow<'_, str>> = asked.map(|(name, ..)| Cow::Borrowed(*name)).collect();
     let query = |names| Query::new(Arc::clone(pod), Nodes::Names(names));
     let survey = gateway.survey(group, &query(&names))?;
     let filter = gateway.filter(group, &query(&names)).map(|(outcome, _)| outcome);

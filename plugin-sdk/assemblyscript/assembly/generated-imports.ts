@@ -267,6 +267,18 @@ export function nodesAllocatable(node: u32, name: string): i64 {
 }
 
 // @ts-ignore: decorator
+@external("plimsoll:policy/nodes@0.1.0", "resource-known")
+declare function importNodesResourceKnown(node: u32, name: usize, nameLength: usize): bool;
+
+export function nodesResourceKnown(node: u32, name: string): bool {
+  const start = mark();
+  const nameText = lowerText(name);
+  const answer = importNodesResourceKnown(node, load<usize>(nameText), load<usize>(nameText + 4));
+  release(start);
+  return answer;
+}
+
+// @ts-ignore: decorator
 @external("plimsoll:policy/nodes@0.1.0", "capacity")
 declare function importNodesCapacity(node: u32, name: usize, nameLength: usize): i64;
 

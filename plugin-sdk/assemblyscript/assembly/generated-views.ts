@@ -22,6 +22,7 @@ import {
   nodesLabel,
   nodesName,
   nodesRequested,
+  nodesResourceKnown,
   nodesTaints,
   nodesUnschedulable,
   placedAnnotation,
@@ -142,6 +143,15 @@ export class NodeReads {
   /** The allocatable amount of a resource: cpu in millicores, all else in base units; 0 if the node does not have it. */
   allocatable(name: string): i64 {
     return nodesAllocatable(this.index, name);
+  }
+
+  /**
+   * Whether `Node.allocatable` says how much of a resource the node has. It does not where the node has none in
+   * `status.allocatable` and a `DeviceClass` provides the resource (its `extendedResourceName`): kube-scheduler counts
+   * devices there itself, and a policy cannot. True where the host knows of no such class.
+   */
+  resourceKnown(name: string): bool {
+    return nodesResourceKnown(this.index, name);
   }
 
   /**

@@ -46,4 +46,4 @@ export { Quantity } from "./quantity";
 export { Settings } from "./settings";
 export { Some } from "./some";
 export { Bind, Filter, Preempt, Rank, Score } from "./verbs";
-export { Candidate, Cluster, Facts, Groups, Node, Nodes, Placed, Pod } from "./views";
+export { Candidate, Cluster, Facts, Free, Groups, Node, Nodes, Placed, Pod } from "./views";

@@ -41,6 +41,18 @@ export class Node extends NodeReads {
     return parsed(this.fieldText(pointer));
   }
 
+  /**
+   * The amount of a resource that the pods on the node leave: cpu in millicores, all else in base units. Its `reason` says
+   * why there is none: the pods are not known, or the resource is not (see `Node.resourceKnown`), which kube-scheduler
+   * checks itself.
+   */
+  free(name: string): Free {
+    if (!this.resourceKnown(name)) return new Free(0, "DRA provides the resource on the node, and a policy cannot count its devices");
+    const requested = this.requested(name);
+    if (requested === null) return new Free(0, "the pods on the node are not known");
+    return new Free(this.allocatable(name) - requested.value, null);
+  }
+
   /** The pods placed on the node, or being bound to it; empty where the host has no view of pods. */
   get placed(): Array<Placed> {
     const pods = new Array<Placed>();
@@ -57,6 +69,14 @@ export class Node extends NodeReads {
   get facts(): Facts {
     return new Facts();
   }
+}
+
+/** What pods leave of a resource; `reason` is not null where the amount is not known. */
+export class Free {
+  constructor(
+    readonly amount: i64,
+    readonly reason: string | null,
+  ) {}
 }
 
 /** All nodes of the request, in their order. */

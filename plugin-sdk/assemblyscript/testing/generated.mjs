@@ -45,6 +45,7 @@ export const functions = {
     "annotation": [["u32", "string"], ["option", "string"]],
     "taints": [["u32"], ["list", ["record", "taint"]]],
     "allocatable": [["u32", "string"], "s64"],
+    "resource-known": [["u32", "string"], "bool"],
     "capacity": [["u32", "string"], "s64"],
     "condition": [["u32", "string"], ["option", "string"]],
     "unschedulable": [["u32"], "bool"],

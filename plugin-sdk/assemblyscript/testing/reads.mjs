@@ -58,6 +58,7 @@ function nodesReads(nodes) {
     annotation: (node, key) => entry(of(node).spec.annotations, key),
     taints: (node) => of(node).spec.taints ?? [],
     allocatable: (node, name) => of(node).allocatable.get(name) ?? 0n,
+    resourceKnown: (node, name) => !(of(node).spec.resourcesUnknown ?? []).includes(name),
     capacity: (node, name) => of(node).capacity.get(name) ?? 0n,
     condition: (node, kind) => entry(of(node).spec.conditions, kind),
     unschedulable: (node) => of(node).spec.unschedulable ?? false,

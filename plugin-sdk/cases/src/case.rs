@@ -46,6 +46,8 @@ const MAX_FILES: usize = 10_000;
 /// - {metadata: {name: b, namespace: web}, spec: {nodeName: node-1}}
 /// namespaces:                                      # absent: the host knows of none
 /// - {metadata: {name: team-a, labels: {example.com/tenant: a}}}
+/// deviceClasses:
+/// - {metadata: {name: gpu}, spec: {extendedResourceName: example.com/gpu}}
 /// facts:                                           # by source; a node's by its name; absent: the policy may read none
 ///   load: {node-1: 0.85}
 /// candidates:                                      # for preempt
@@ -180,6 +182,7 @@ impl Case {
             request,
             pods,
             namespaces,
+            device_classes,
             facts,
             candidates,
             expect,
@@ -192,6 +195,7 @@ impl Case {
             request: request.map(|names| lines.take_all("request", names)),
             pods: lines.take_all("pods", pods.0.unwrap_or_default()),
             namespaces: lines.take_all("namespaces", namespaces),
+            device_classes: lines.take_all("deviceClasses", device_classes),
             candidates: lines.take_all("candidates", candidates),
             facts: facts.map(|facts| lines.take_one("facts".to_owned(), facts)).unwrap_or_default(),
             now,

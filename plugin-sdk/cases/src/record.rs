@@ -259,6 +259,10 @@ fn push_world(text: &mut String, world: &World) {
         push(text, format_args!("namespaces:"));
         list(text, &world.namespaces, 0);
     }
+    if !world.device_classes.is_empty() {
+        push(text, format_args!("deviceClasses:"));
+        list(text, &world.device_classes, 0);
+    }
     if !world.candidates.is_empty() {
         push(text, format_args!("candidates:"));
         let candidate = |one: &crate::ProposedVictims| json!({"node": one.node, "victims": one.victims, "pdbViolations": one.pdb_violations});
@@ -269,7 +273,7 @@ fn push_world(text: &mut String, world: &World) {
 /// Takes out objects and fields that no policy reads: bookkeeping, the pod itself if it is placed, and pods that count
 /// nowhere.
 fn clean(world: &mut World) {
-    let World { pod, nodes, pods, namespaces, .. } = world;
+    let World { pod, nodes, pods, namespaces, device_classes, .. } = world;
     let names: BTreeSet<String> = nodes.iter().filter_map(|node| text(node, "/metadata/name")).collect();
     let name = |pod: &Value| (text(pod, "/metadata/namespace"), text(pod, "/metadata/name"));
     let own = name(pod);
@@ -277,7 +281,7 @@ fn clean(world: &mut World) {
         let has_ended = matches!(text(placed, "/status/phase").as_deref(), Some("Succeeded" | "Failed"));
         !has_ended && name(placed) != own && node_of(placed).is_some_and(|node| names.contains(&node))
     });
-    for object in nodes.iter_mut().chain(pods).chain(namespaces).chain([pod]) {
+    for object in nodes.iter_mut().chain(pods).chain(namespaces).chain(device_classes).chain([pod]) {
         let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { continue };
         metadata.remove("managedFields");
         if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {

@@ -49,7 +49,8 @@ impl<F: Fn(&World) -> bool> Reducer<F> {
         // A node that pods are placed on, or that is asked about, stays: without it the world cannot be.
         self.drop_items(|world| &mut world.nodes);
         self.drop_items(|world| &mut world.namespaces);
-        for part in [Part::Nodes, Part::Pods, Part::Pod, Part::Namespaces] {
+        self.drop_items(|world| &mut world.device_classes);
+        for part in [Part::Nodes, Part::Pods, Part::Pod, Part::Namespaces, Part::DeviceClasses] {
             self.prune(part, &mut vec![]);
         }
         self.world

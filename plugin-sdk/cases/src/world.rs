@@ -4,8 +4,8 @@ use std::{collections::HashSet, sync::Arc};
 
 use bytes::Bytes;
 use plimsoll_core::{
-    AbsentFacts, Candidate, Cluster, FactAccess, Facts, Namespace, Namespaces, Node, ObjectError, Pod, Slot, View,
-    set_defaults,
+    AbsentFacts, Candidate, Cluster, DeviceClass, DeviceClasses, FactAccess, Facts, Namespace, Namespaces, Node,
+    ObjectError, Pod, Slot, View, set_defaults,
 };
 use serde_json::Value;
 
@@ -23,6 +23,8 @@ pub struct World {
     pub pods: Vec<Value>,
     /// The namespaces; none: the gateway knows of no namespace.
     pub namespaces: Vec<Value>,
+    /// The DeviceClasses.
+    pub device_classes: Vec<Value>,
     /// The evictions that kube-scheduler proposes, for `preempt`.
     pub candidates: Vec<ProposedVictims>,
     /// The facts from outside, by source and key; those about a node have its name or an address as their key. The policy may
@@ -52,7 +54,7 @@ pub struct ProposedVictims {
 /// Why a world cannot be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WorldError {
-    /// A pod, node or namespace is invalid.
+    /// A pod, node, namespace or DeviceClass is invalid.
     #[error("{what}: {error}")]
     Object {
         /// Which one.
@@ -161,7 +163,7 @@ impl World {
 
     /// The pod, and the cluster without it: a pod that is placed already must not stand in its way.
     fn pod_and_cluster(&self) -> Result<(Arc<Pod>, Arc<Cluster>), WorldError> {
-        let (pod, cluster) = (self.core_pod()?, self.cluster()?);
+        let (pod, cluster) = (self.core_pod()?, self.cluster()?.with_device_classes(self.known_classes()?));
         let facts = if self.facts.is_null() { Ok(Facts::default()) } else { Facts::from_value(&self.facts) };
         let cluster = cluster.with_facts(Arc::new(facts.map_err(WorldError::Facts)?));
         let without = cluster.without(&pod);
@@ -206,6 +208,15 @@ impl World {
             pods.push(pod);
         }
         Ok(Cluster::from_objects(nodes, pods).with_namespaces(self.known_namespaces()?))
+    }
+
+    fn known_classes(&self) -> Result<Arc<DeviceClasses>, WorldError> {
+        let read = |(at, json): (usize, &Value)| {
+            DeviceClass::from_json(json.to_string().as_bytes())
+                .map_err(|error| WorldError::Object { what: format!("deviceClasses[{at}]"), error })
+        };
+        let all = self.device_classes.iter().enumerate().map(read).collect::<Result<Vec<_>, _>>()?;
+        Ok(Arc::new(DeviceClasses::new(&all)))
     }
 
     /// By name; none where the world names none.

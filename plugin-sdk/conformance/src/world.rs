@@ -13,7 +13,7 @@ pub(crate) const YAML: &str = include_str!("../world.yaml");
 const LARGE: usize = 3000;
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct WorldYaml {
     now: u64,
     pod: Value,
@@ -21,6 +21,7 @@ struct WorldYaml {
     pods: Vec<Value>,
     candidates: Vec<ProposedVictims>,
     namespaces: Vec<Value>,
+    device_classes: Vec<Value>,
     facts: Value,
 }
 
@@ -33,11 +34,11 @@ pub fn world() -> World {
 fn read(yaml: &str) -> World {
     #[expect(clippy::expect_used, reason = "the text is part of this crate, and a test reads it")]
     let read: WorldYaml = serde_saphyr::from_str(yaml).expect("world.yaml must be a world");
-    let WorldYaml { now, pod, mut nodes, pods, candidates, namespaces, facts } = read;
+    let WorldYaml { now, pod, mut nodes, pods, candidates, namespaces, device_classes, facts } = read;
     if let Some(first) = nodes.first_mut() {
         first["metadata"]["annotations"]["large"] = "é".repeat(LARGE).into();
     }
-    World { pod, nodes, pods, candidates, namespaces, facts, now, ..World::default() }
+    World { pod, nodes, pods, candidates, namespaces, device_classes, facts, now, ..World::default() }
 }
 
 #[cfg(test)]

@@ -129,6 +129,13 @@ func (n Node) Allocatable(name string) int64 {
 	return n.host.NodesAllocatable(n.node, name)
 }
 
+// ResourceKnown reports whether `Node.Allocatable` says how much of a resource the node has. It does not where the node
+// has none in `status.allocatable` and a `DeviceClass` provides the resource (its `extendedResourceName`):
+// kube-scheduler counts devices there itself, and a policy cannot. True where the host knows of no such class.
+func (n Node) ResourceKnown(name string) bool {
+	return n.host.NodesResourceKnown(n.node, name)
+}
+
 // Capacity returns the amount of a resource on the machine, with the part that the system keeps for itself: cpu in
 // millicores, all else in base units; 0 if the node does not have it.
 func (n Node) Capacity(name string) int64 {

@@ -48,6 +48,8 @@ type hostReads interface {
 	NodesTaints(node uint32) []Taint
 	// NodesAllocatable is `nodes.allocatable` of the contract.
 	NodesAllocatable(node uint32, name string) int64
+	// NodesResourceKnown is `nodes.resource-known` of the contract.
+	NodesResourceKnown(node uint32, name string) bool
 	// NodesCapacity is `nodes.capacity` of the contract.
 	NodesCapacity(node uint32, name string) int64
 	// NodesCondition is `nodes.condition` of the contract.

@@ -71,6 +71,9 @@ func importNodesTaints(node uint32, out unsafe.Pointer)
 //go:wasmimport plimsoll:policy/nodes@0.1.0 allocatable
 func importNodesAllocatable(node uint32, name string) int64
 
+//go:wasmimport plimsoll:policy/nodes@0.1.0 resource-known
+func importNodesResourceKnown(node uint32, name string) uint32
+
 //go:wasmimport plimsoll:policy/nodes@0.1.0 capacity
 func importNodesCapacity(node uint32, name string) int64
 
@@ -327,6 +330,10 @@ func (hostCalls) NodesTaints(node uint32) []Taint {
 
 func (hostCalls) NodesAllocatable(node uint32, name string) int64 {
 	return importNodesAllocatable(node, name)
+}
+
+func (hostCalls) NodesResourceKnown(node uint32, name string) bool {
+	return importNodesResourceKnown(node, name) != 0
 }
 
 func (hostCalls) NodesCapacity(node uint32, name string) int64 {

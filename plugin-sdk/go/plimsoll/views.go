@@ -2,6 +2,7 @@ package plimsoll
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -83,6 +84,25 @@ func (p Pod) Now(granularity time.Duration) time.Time {
 func (n Node) Field(pointer string, into any) (ok bool, err error) {
 	text, ok := n.FieldText(pointer)
 	return parseField(text, ok, pointer, into)
+}
+
+var (
+	errPodsUnknown    = errors.New("the pods on the node are not known")
+	errDevicesUnknown = errors.New("DRA provides the resource on the node, and a policy cannot count its devices")
+)
+
+// Free returns the amount of a resource that the pods on the node leave: cpu in millicores, all else in base units. The
+// error is the reason why there is none: the pods are not known, or the resource is not (see [Node.ResourceKnown]), which
+// kube-scheduler checks itself.
+func (n Node) Free(name string) (int64, error) {
+	if !n.ResourceKnown(name) {
+		return 0, errDevicesUnknown
+	}
+	requested, ok := n.Requested(name)
+	if !ok {
+		return 0, errPodsUnknown
+	}
+	return n.Allocatable(name) - requested, nil
 }
 
 // Placed returns the pods placed on the node, or being bound to it; none where the host has no view of pods.

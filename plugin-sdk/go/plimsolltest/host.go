@@ -182,6 +182,10 @@ func (h *host) NodesAllocatable(node uint32, name string) int64 {
 	return h.node(node).allocatable[name]
 }
 
+func (h *host) NodesResourceKnown(node uint32, name string) bool {
+	return !slices.Contains(h.node(node).ResourcesUnknown, name)
+}
+
 func (h *host) NodesCapacity(node uint32, name string) int64 {
 	return h.node(node).capacity[name]
 }

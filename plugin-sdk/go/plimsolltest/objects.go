@@ -60,6 +60,8 @@ type Node struct {
 	Pods []Pod
 	// Whether it may have other pods as well, which the gateway does not know.
 	PodsUnknown bool
+	// The resources that a DeviceClass provides on it: how much it has of them is not known.
+	ResourcesUnknown []string
 	// The other fields of the object, as JSON, for policies that read fields.
 	Object string
 }

@@ -39,6 +39,17 @@ class Node(NodeView):
         """The value at an RFC 6901 pointer into the whole object; `None` if there is none."""
         return _parsed(self.field_text(pointer))
 
+    def free(self, name: str) -> int | str:
+        """The amount of a resource that the pods on the node leave: cpu in millicores, all else in base units.
+
+        A text is the reason why there is none: the pods are not known, or the resource is not (see `resource_known`), which
+        kube-scheduler checks itself.
+        """
+        if not self.resource_known(name):
+            return "DRA provides the resource on the node, and a policy cannot count its devices"
+        requested = self.requested(name)
+        return "the pods on the node are not known" if requested is None else self.allocatable(name) - requested
+
     @property
     def placed(self) -> list[Placed]:
         """The pods placed on the node, or being bound to it; none where the host has no view of pods."""

@@ -23,7 +23,7 @@ WORLD = World(
     pod=Pod("p", images=["nginx", "nginx:latest"], created=datetime(2024, 5, 1, tzinfo=timezone.utc)),
     nodes=[
         Node("n0", labels={"zone": "a"}, allocatable={"cpu": "4"}, images={"nginx:latest": 5}, pods=PLACED),
-        Node("n1", labels={"zone": "b"}, taints=[Taint("gpu", effect="NoSchedule")], pods_unknown=True),
+        Node("n1", labels={"zone": "b"}, taints=[Taint("gpu", effect="NoSchedule")], pods_unknown=True, resources_unknown=["x/gpu"]),
         Node("n2", object={"status": {"nodeInfo": {"architecture": "arm64"}}, "kind": "Node"}),
     ],
     candidates=[Candidate("n0", ["other/b", "default/a"], pdb_violations=2)],
@@ -49,6 +49,8 @@ def test_nodes_and_their_pods_are_read() -> None:
     nodes = views.Nodes(host())
     first = nodes[0]
     assert (first.allocatable("cpu"), first.requested("cpu"), first.image_size("nginx")) == (4000, 1250, 5)
+    assert (first.free("cpu"), nodes[1].free("cpu")) == (2750, "the pods on the node are not known")
+    assert nodes[1].free("x/gpu") == "DRA provides the resource on the node, and a policy cannot count its devices"
     assert [pod.name for pod in first.placed] == ["a", "b"]
     assert (first.placed[0].controller, first.placed[0].phase, first.placed[1].priority) == (OWNER, "Running", 7)
     assert (first.count_labelled("default", "app", "web"), list(nodes.counts_labelled("other", "app", "web"))) == (1, [1, 0, 0])

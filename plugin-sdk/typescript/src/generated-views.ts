@@ -108,6 +108,15 @@ export abstract class NodeReads {
   }
 
   /**
+   * Whether `Node.allocatable` says how much of a resource the node has. It does not where the node has none in
+   * `status.allocatable` and a `DeviceClass` provides the resource (its `extendedResourceName`): kube-scheduler counts
+   * devices there itself, and a policy cannot. True where the host knows of no such class.
+   */
+  resourceKnown(name: string): boolean {
+    return this.imports.nodes.resourceKnown(this.index, name);
+  }
+
+  /**
    * The amount of a resource on the machine, with the part that the system keeps for itself: cpu in millicores, all
    * else in base units; 0 if the node does not have it.
    */

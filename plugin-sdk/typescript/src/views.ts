@@ -33,6 +33,17 @@ export class Node extends NodeReads {
     return parsed(this.fieldText(pointer));
   }
 
+  /**
+   * The amount of a resource that the pods on the node leave: cpu in millicores, all else in base units. A text is the
+   * reason why there is none: the pods are not known, or the resource is not (see {@link Node.resourceKnown}), which
+   * kube-scheduler checks itself.
+   */
+  free(name: string): number | string {
+    if (!this.resourceKnown(name)) return "DRA provides the resource on the node, and a policy cannot count its devices";
+    const requested = this.requested(name);
+    return requested === undefined ? "the pods on the node are not known" : this.allocatable(name) - requested;
+  }
+
   /** The pods placed on the node, or being bound to it; empty where the host has no view of pods. */
   get placed(): Placed[] {
     return Array.from({ length: this.placedCount }, (_, pod) => new Placed(this.imports, this.index, pod));

@@ -17,7 +17,7 @@ const OPTIONS = {
   pod: { name: "p", images: ["nginx", "nginx:latest"], created: new Date("2024-05-01T00:00:00Z") },
   nodes: [
     { name: "n0", labels: { zone: "a" }, allocatable: { cpu: "4" }, images: { "nginx:latest": 5 }, pods: PLACED },
-    { name: "n1", labels: { zone: "b" }, taints: TAINTS, podsUnknown: true },
+    { name: "n1", labels: { zone: "b" }, taints: TAINTS, podsUnknown: true, resourcesUnknown: ["x/gpu"] },
     { name: "n2", object: { status: { nodeInfo: { architecture: "arm64" } }, kind: "Node" } },
   ],
   candidates: [{ node: "n0", victims: ["other/b", "default/a"], pdbViolations: 2 }],
@@ -47,6 +47,8 @@ test("nodes and their pods are read", () => {
   const nodes = new Nodes(importsOf());
   const [first, second, third] = [0, 1, 2].map((index) => nodeOf(nodes, index)) as [Node, Node, Node];
   assert.deepEqual([first.allocatable("cpu"), first.requested("cpu"), first.imageSize("nginx")], [4000, 1250, 5]);
+  assert.deepEqual([first.free("cpu"), second.free("cpu")], [2750, "the pods on the node are not known"]);
+  assert.equal(second.free("x/gpu"), "DRA provides the resource on the node, and a policy cannot count its devices");
   const [a, b] = first.placed;
   assert.deepEqual(first.placed.map((pod) => pod.name), ["a", "b"]);
   assert.deepEqual([a?.controller, a?.phase, b?.priority], [OWNER, "Running", 7]);

@@ -78,6 +78,16 @@ impl FakeApi {
         self.change(|state| state.objects.put_namespace(namespace));
     }
 
+    /// Adds a DeviceClass or replaces it.
+    pub fn put_device_class(&self, class: Value) {
+        self.change(|state| state.objects.put_device_class(class));
+    }
+
+    /// Deletes a DeviceClass, if it is there.
+    pub fn delete_device_class(&self, name: &str) {
+        self.change(|state| state.objects.delete_device_class(name));
+    }
+
     /// Adds a ConfigMap with these entries, or replaces it.
     pub fn put_config_map(&self, namespace: &str, name: &str, data: Value) {
         self.change(|state| state.objects.put_config_map(namespace, name, data));

@@ -30,6 +30,9 @@ const MAX_RETRY: Duration = Duration::from_secs(10);
 /// A failure after a watch of at least this length counts as a new one.
 const STEADY: Duration = Duration::from_secs(5);
 
+/// The wait before an API server is asked again for a resource that it does not have.
+const ABSENT_RETRY: Duration = Duration::from_mins(5);
+
 /// What the watch of a resource does at present.
 #[derive(Debug, PartialEq, Eq)]
 enum State {
@@ -131,7 +134,14 @@ impl Reflector {
         let round = self.shared.begin_list(resource);
         let (mut token, mut count) = (None, 0);
         loop {
-            let text = wire::page(&self.client, resource, token).await?;
+            let text = match wire::page(&self.client, resource, token).await {
+                Err(failure) if failure.is_absent && resource == Resource::DeviceClasses => {
+                    self.shared.end_list(resource, began, round);
+                    clock::sleep(ABSENT_RETRY).await;
+                    return Ok(Outcome::ListWanted);
+                }
+                page => page?,
+            };
             let ListPage { metadata, items } = serde_json::from_str(&text)?;
             let objects: Vec<WatchedObject> =
                 items.unwrap_or_default().iter().map(|item| resource.read(item.get())).collect();
@@ -200,7 +210,7 @@ mod tests {
     }
 
     fn failed(needs_list: bool) -> Outcome {
-        Outcome::Failed(WatchFailure { why: "x".to_owned(), needs_list })
+        Outcome::Failed(WatchFailure { why: "x".to_owned(), needs_list, is_absent: false })
     }
 
     /// The next state; waits count as none, since they are random.

@@ -2,7 +2,7 @@
 
 use std::{fmt::Display, sync::Arc};
 
-use plimsoll_core::{Namespace, Node, Pod};
+use plimsoll_core::{DeviceClass, Namespace, Node, Pod};
 use serde_json::{Value, json};
 use tracing::warn;
 
@@ -15,6 +15,8 @@ pub(crate) enum Resource {
     Nominated,
     /// Policies may read their labels. The gateway works without them, and where it may not list them.
     Namespaces,
+    /// Resources that DRA provides. The gateway works without them, and where the API server has no such resource.
+    DeviceClasses,
 }
 
 /// An object of a resource. Of one that cannot be read only the identity is known, and of a pod its node.
@@ -27,12 +29,14 @@ pub(crate) enum WatchedObject {
     Nominated(Pod),
     /// By name; none: it cannot be read.
     Namespace(Arc<str>, Option<Namespace>),
+    /// By name; none: it cannot be read.
+    DeviceClass(Arc<str>, Option<DeviceClass>),
 }
 
 // === impl Resource ===
 
 impl Resource {
-    pub(super) const ALL: [Self; 4] = [Self::Nodes, Self::Pods, Self::Nominated, Self::Namespaces];
+    pub(super) const ALL: [Self; 5] = [Self::Nodes, Self::Pods, Self::Nominated, Self::Namespaces, Self::DeviceClasses];
 
     pub(super) const fn name(self) -> &'static str {
         match self {
@@ -40,11 +44,18 @@ impl Resource {
             Self::Pods => "pods",
             Self::Nominated => "nominated pods",
             Self::Namespaces => "namespaces",
+            Self::DeviceClasses => "deviceclasses",
         }
     }
 
-    pub(super) fn path(self) -> String {
-        format!("/api/v1/{}", if self == Self::Nominated { "pods" } else { self.name() })
+    pub(super) const fn path(self) -> &'static str {
+        match self {
+            Self::Nodes => "/api/v1/nodes",
+            Self::Pods | Self::Nominated => "/api/v1/pods",
+            Self::Namespaces => "/api/v1/namespaces",
+            // Before Kubernetes 1.34 there is no v1, and no class provides a resource.
+            Self::DeviceClasses => "/apis/resource.k8s.io/v1/deviceclasses",
+        }
     }
 
     /// Pods that neither are bound nor nominated, and finished ones, are not sent; a pod that is bound or ends is sent as
@@ -53,7 +64,7 @@ impl Resource {
         match self {
             Self::Pods => Some("spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed".to_owned()),
             Self::Nominated => Some("spec.nodeName=,status.nominatedNodeName!=".to_owned()),
-            Self::Nodes | Self::Namespaces => None,
+            Self::Nodes | Self::Namespaces | Self::DeviceClasses => None,
         }
     }
 
@@ -80,6 +91,10 @@ impl Resource {
             Self::Namespaces => match Namespace::from_json(json.as_bytes()) {
                 Ok(namespace) => WatchedObject::Namespace(Arc::clone(namespace.name()), Some(namespace)),
                 Err(error) => WatchedObject::Namespace(self.identity(json, &error).name().into(), None),
+            },
+            Self::DeviceClasses => match DeviceClass::from_json(json.as_bytes()) {
+                Ok(class) => WatchedObject::DeviceClass(Arc::clone(class.name()), Some(class)),
+                Err(error) => WatchedObject::DeviceClass(self.identity(json, &error).name().into(), None),
             },
         }
     }

@@ -15,16 +15,18 @@ pub struct WatchStatus {
     pub nominated: ResourceStatus,
     /// The watch of namespaces; the gateway works without it.
     pub namespaces: ResourceStatus,
+    /// The watch of DeviceClasses; the gateway works without it.
+    pub device_classes: ResourceStatus,
     /// The number of pods that were bound and have not been shown by the watch.
     pub reserved: usize,
-    /// Whether a cluster has been published: the first one waits for the other two watches too, or for their failure.
+    /// Whether a cluster has been published: the first one waits for the other watches too, or for their failure.
     pub is_published: bool,
 }
 
 /// The state of one watch.
 #[derive(Debug, Clone)]
 pub struct ResourceStatus {
-    /// `nodes`, `pods`, `nominated pods` or `namespaces`.
+    /// `nodes`, `pods`, `nominated pods`, `namespaces` or `deviceclasses`.
     pub resource: &'static str,
     /// Whether a list has been complete.
     pub is_listed: bool,
@@ -48,7 +50,8 @@ impl WatchStatus {
         let mut doubts: Vec<_> =
             [&self.nodes, &self.pods].into_iter().filter_map(|status| status.doubt(max_staleness)).collect();
         if doubts.is_empty() && !self.is_published {
-            let missing = [&self.nominated, &self.namespaces].into_iter().find(|status| !status.is_decided());
+            let optional = [&self.nominated, &self.device_classes, &self.namespaces];
+            let missing = optional.into_iter().find(|status| !status.is_decided());
             doubts.push(format!("{} are not listed yet", missing.unwrap_or(&self.namespaces).resource));
         }
         doubts
@@ -68,6 +71,9 @@ impl WatchStatus {
         }
         if let (false, Some(trouble)) = (self.namespaces.is_listed, &self.namespaces.trouble) {
             gaps.push(format!("namespaces are not known, and policies cannot read their labels: {trouble}"));
+        }
+        if let (false, Some(trouble)) = (self.device_classes.is_listed, &self.device_classes.trouble) {
+            gaps.push(format!("deviceclasses are not known, and a resource that DRA provides counts as 0: {trouble}"));
         }
         gaps
     }
@@ -121,6 +127,7 @@ mod tests {
             pods,
             nominated,
             namespaces: ResourceStatus::new("namespaces"),
+            device_classes: listed("deviceclasses"),
             reserved: 0,
             is_published: true,
         }

@@ -3,7 +3,7 @@
 //! Nothing here waits or reads a clock, so any order of events can be tested.
 
 mod entry;
-mod namespaces;
+mod named;
 mod nominated;
 mod publishing;
 mod reservations;
@@ -16,9 +16,9 @@ use std::{
     time::Instant,
 };
 
-use plimsoll_core::{Cluster, Node, Pod, Pool, Slots, Unlisted};
+use plimsoll_core::{Cluster, DeviceClass, Namespace, Node, Pod, Pool, Slots, Unlisted};
 
-use self::{entry::NodeEntry, namespaces::NamespaceStore};
+use self::{entry::NodeEntry, named::NamedStore};
 use super::resource::{Resource, WatchedObject};
 
 /// Nodes, the pods that are bound to them and have not ended, reserved pods, and nominated ones.
@@ -40,7 +40,8 @@ pub(crate) struct ClusterStore {
     nominated: HashMap<Box<str>, NominatedPod>,
     /// The number of reservations so far.
     reservations_made: u64,
-    namespaces: NamespaceStore,
+    namespaces: NamedStore<Namespace>,
+    device_classes: NamedStore<DeviceClass>,
     pool: Pool,
     /// The number of lists of each resource that have begun.
     lists: [u64; Resource::ALL.len()],
@@ -111,6 +112,7 @@ impl ClusterStore {
             Resource::Pods => self.end_pods(list, began),
             Resource::Nominated => self.end_nominated(list, began),
             Resource::Namespaces => self.namespaces.end(list),
+            Resource::DeviceClasses => self.device_classes.end(list),
         }
     }
 
@@ -123,6 +125,9 @@ impl ClusterStore {
             WatchedObject::Namespace(name, namespace) => {
                 self.namespaces.put(name, namespace, self.lists[Resource::Namespaces as usize]);
             }
+            WatchedObject::DeviceClass(name, class) => {
+                self.device_classes.put(name, class, self.lists[Resource::DeviceClasses as usize]);
+            }
         }
     }
 
@@ -133,6 +138,7 @@ impl ClusterStore {
             WatchedObject::Pod(pod, _) => self.remove_pod(&pod),
             WatchedObject::Nominated(pod) => self.leave_nominated(pod.uid(), now),
             WatchedObject::Namespace(name, _) => self.namespaces.remove(&name),
+            WatchedObject::DeviceClass(name, _) => self.device_classes.remove(&name),
         }
     }
 

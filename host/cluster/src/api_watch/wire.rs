@@ -79,6 +79,8 @@ pub(super) struct WatchFailure {
     pub(super) why: String,
     /// Whether the position of the watch is lost: only a list helps.
     pub(super) needs_list: bool,
+    /// Whether the API server does not have the resource.
+    pub(super) is_absent: bool,
 }
 
 // === impl Position ===
@@ -98,17 +100,17 @@ impl Position {
 impl WatchFailure {
     /// The watch may continue at its position.
     fn broken(why: &impl fmt::Display) -> Self {
-        Self { why: format!("the API server cannot be reached: {why}"), needs_list: false }
+        Self { why: format!("the API server cannot be reached: {why}"), needs_list: false, is_absent: false }
     }
 
     fn out_of_step(why: &impl fmt::Display) -> Self {
-        Self { why: format!("the API server sent what cannot be used: {why}"), needs_list: true }
+        Self { why: format!("the API server sent what cannot be used: {why}"), needs_list: true, is_absent: false }
     }
 
     /// The API server ended the watch by an event of the kind `ERROR`.
     pub(super) fn ended(status: &RawValue) -> Self {
         let message = text_at(status.get(), "/message").unwrap_or_default();
-        Self { why: format!("the API server ended the watch: {message}"), needs_list: true }
+        Self { why: format!("the API server ended the watch: {message}"), needs_list: true, is_absent: false }
     }
 }
 
@@ -117,7 +119,7 @@ impl From<Error> for WatchFailure {
         let Error::Api(status) = &error else { return Self::broken(&error_text(&error)) };
         // Not authorised, too many requests, or an internal error: none concerns the position.
         let needs_list = !matches!(status.code, 401 | 403 | 429 | 500..);
-        Self { why: error_text(&error), needs_list }
+        Self { is_absent: status.code == 404, why: error_text(&error), needs_list }
     }
 }
 
@@ -137,7 +139,7 @@ impl From<serde_json::Error> for WatchFailure {
 
 /// A page of a list; `token` continues a list.
 pub(super) async fn page(client: &Client, resource: Resource, token: Option<String>) -> Result<String, WatchFailure> {
-    page_of(client, &resource.path(), resource.selector(), token).await
+    page_of(client, resource.path(), resource.selector(), token).await
 }
 
 async fn page_of(

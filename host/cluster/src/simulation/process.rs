@@ -405,8 +405,10 @@ fn client(outbox: &Arc<Mutex<Outbox>>, fence: Option<Fence>) -> Client {
             }
             let (reply, answer) = oneshot::channel();
             let target = parts.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
-            // The worlds have neither namespaces nor nominated pods, so these are answered within the process.
-            if target.starts_with("/api/v1/namespaces?") || target.contains("nominatedNodeName") {
+            // The worlds have no namespaces, DeviceClasses and nominated pods, so these are answered within the process.
+            let is_empty =
+                ["/api/v1/namespaces?", "/apis/resource.k8s.io/"].iter().any(|path| target.starts_with(path));
+            if is_empty || target.contains("nominatedNodeName") {
                 let none = json!({"metadata": {"resourceVersion": "1"}, "items": []});
                 let nothing = StreamBody::new(pending::<Result<Frame<Bytes>, Infallible>>());
                 let is_watch = target.contains("watch=true");

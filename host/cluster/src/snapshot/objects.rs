@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use bytes::Bytes;
 use hashbrown::HashMap;
-use plimsoll_core::{Cluster, Namespace, Node, Pod};
+use plimsoll_core::{Cluster, DeviceClass, DeviceClasses, Namespace, Node, Pod};
 
 use crate::document::DocumentObject;
 
@@ -16,6 +16,7 @@ pub(super) struct SnapshotObjects {
     node_at: HashMap<Arc<str>, usize>,
     pods: BTreeMap<(Box<str>, Box<str>), Pod>,
     namespaces: HashMap<Arc<str>, Arc<Namespace>>,
+    device_classes: BTreeMap<Arc<str>, DeviceClass>,
 }
 
 // === impl SnapshotObjects ===
@@ -44,6 +45,11 @@ impl SnapshotObjects {
                 let namespace = namespace.map_err(|error| object.wrong(error))?;
                 self.namespaces.insert(Arc::clone(namespace.name()), Arc::new(namespace));
             }
+            Some("DeviceClass") => {
+                let class = DeviceClass::from_json(object.with_defaults().as_bytes());
+                let class = class.map_err(|error| object.wrong(error))?;
+                self.device_classes.insert(Arc::clone(class.name()), class);
+            }
             Some(_) => {}
             None => return Err(object.wrong("the key 'kind' is missing: expected a Node, a Pod or a List")),
         }
@@ -59,8 +65,10 @@ impl SnapshotObjects {
         }
         // A file without any was made without them, and says nothing about them.
         let namespaces = (!self.namespaces.is_empty()).then(|| Arc::new(self.namespaces));
+        let classes = Arc::new(DeviceClasses::new(self.device_classes.values()));
         let (waiting, placed) =
             self.pods.into_values().filter(|pod| !pod.finished()).partition(|pod| pod.node().is_none());
-        (Cluster::from_objects(self.nodes, placed).with_namespaces(namespaces), waiting)
+        let cluster = Cluster::from_objects(self.nodes, placed).with_namespaces(namespaces);
+        (cluster.with_device_classes(classes), waiting)
     }
 }

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use plimsoll_cluster::ClusterWatch;
-use plimsoll_core::{Cluster, Pod, PodRead, Read, View};
+use plimsoll_core::{Cluster, NodeRead, Pod, PodRead, Quantities, Read, View};
 use plimsoll_harness::FakeApi;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -306,4 +306,48 @@ async fn a_gateway_that_may_not_list_namespaces_has_its_view_and_says_what_is_mi
     assert!(gaps[0].starts_with("namespaces are not known, and policies cannot read their labels: "), "{gaps:?}");
     // Nobody waits for them either.
     soon("new lists", followed.watch.relist()).await;
+}
+
+/// Whether a policy can tell how much of `x/gpu` the node n0, which has none, has.
+fn is_known(cluster: &Arc<Cluster>) -> bool {
+    let view = View::new(Arc::default(), Arc::clone(cluster), Arc::from([0]), 0);
+    view.read(Read::Node(0, NodeRead::ResourceKnown("x/gpu"))) == Ok(plimsoll_core::Value::Number(1))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_resource_is_known_again_when_the_last_class_that_provides_it_is_gone() {
+    let class =
+        |name: &str, resource: &str| json!({"metadata": {"name": name}, "spec": {"extendedResourceName": resource}});
+    let api = FakeApi::start([node("n0")], []).unwrap();
+    api.put_device_class(class("old", "x/gpu"));
+    let mut followed = Followed::follow(api, LONG);
+    followed.watch.synced().await;
+    assert!(!is_known(&followed.watch.cluster()));
+    followed.api.put_device_class(class("new", "x/gpu"));
+    followed.api.delete_device_class("old");
+    followed.api.put_device_class(class("marker", "x/marker"));
+    let has_marker =
+        |cluster: &Arc<Cluster>| cluster.device_classes().provider("x/marker", &Quantities::default()).is_some();
+    assert!(!is_known(&followed.until("all three changes", has_marker).await));
+    followed.api.put_device_class(class("new", "x/other"));
+    followed.until("a class with another resource", is_known).await;
+    followed.api.put_device_class(json!({"metadata": {"name": "new"}, "spec": {"extendedResourceName": 7}}));
+    followed.api.put_device_class(class("again", "x/gpu"));
+    followed.until("a class beside one that cannot be read", |cluster| !is_known(cluster)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gateway_without_device_classes_has_its_view_and_says_only_where_it_may_not_list_them() {
+    for (status, gaps) in [(404, 0), (403, 1)] {
+        let api = FakeApi::start([node("n0")], []).unwrap();
+        api.put_device_class(json!({"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": "x/gpu"}}));
+        api.fail_at("deviceclasses", status);
+        let followed = Followed::follow(api, LONG);
+        followed.watch.synced().await;
+        assert!(is_known(&followed.watch.cluster()));
+        assert!(followed.watch.status().doubts(LONG).is_empty());
+        let said = followed.watch.status().gaps();
+        assert_eq!(said.len(), gaps, "{said:?}");
+        assert!(said.iter().all(|gap| gap.starts_with("deviceclasses are not known, and ")), "{said:?}");
+    }
 }

@@ -122,7 +122,7 @@ impl NodeCache {
 fn apart(nodes: Vec<Arc<Node>>, seen: Option<&Arc<Cluster>>, facts: &Arc<Facts>) -> Resolved {
     let all = (0..nodes.len() as u32).collect();
     let slots: Slots = nodes.into_iter().map(|node| slot(node, seen)).collect();
-    (Arc::new(with_reserved_of(Cluster::new(slots), seen).with_facts(Arc::clone(facts))), all)
+    (Arc::new(with_state_of(Cluster::new(slots), seen).with_facts(Arc::clone(facts))), all)
 }
 
 // === impl NodeSnapshot ===
@@ -165,7 +165,7 @@ impl NodeSnapshot {
         for each in &mut slots[shown..] {
             *each = slot(Arc::clone(&each.node), seen);
         }
-        let cluster = with_reserved_of(before.successor(slots), seen).with_facts(Arc::clone(facts));
+        let cluster = with_state_of(before.successor(slots), seen).with_facts(Arc::clone(facts));
         // The next request must not wait for them.
         cluster.names();
         cluster.follow(before);
@@ -178,9 +178,10 @@ fn slot(node: Arc<Node>, seen: Option<&Arc<Cluster>>) -> Slot {
     Slot { placed: seen.and_then(|seen| seen.placed_on(node.name())), node }
 }
 
-/// The snapshot with the places that the cluster in force has reserved.
-fn with_reserved_of(snapshot: Cluster, seen: Option<&Arc<Cluster>>) -> Cluster {
-    snapshot.with_reserved(seen.map(|seen| Arc::clone(seen.reserved())).unwrap_or_default())
+/// The snapshot with the places that the cluster in force has reserved, and with its DeviceClasses.
+fn with_state_of(snapshot: Cluster, seen: Option<&Arc<Cluster>>) -> Cluster {
+    let Some(seen) = seen else { return snapshot };
+    snapshot.with_reserved(Arc::clone(seen.reserved())).with_device_classes(Arc::clone(seen.device_classes()))
 }
 
 /// Bytes that a node takes.

@@ -9,8 +9,8 @@ use plimsoll_decision_cache::Parts;
 
 pub(crate) use self::own_pod::{OwnPlace, PlacedPod, WholeCluster};
 use crate::model::{
-    Columns, FACTS, Facts, LabelValues, NODE, Names, Namespace, Node, PODS, Placed, Pod, Selector, Slot, Slots,
-    Unlisted, UnlistedNode,
+    Columns, DeviceClasses, FACTS, Facts, LabelValues, NODE, Names, Namespace, Node, PODS, Placed, Pod, Selector, Slot,
+    Slots, Unlisted, UnlistedNode,
     node_order::NodeOrder,
     placed_order,
     tally::{Population, Shape, Tallies},
@@ -29,6 +29,7 @@ pub struct Cluster {
     tallies: Tallies,
     /// None where namespaces are not known.
     namespaces: Option<Namespaces>,
+    device_classes: Arc<DeviceClasses>,
     /// The facts from outside. None are set before the snapshot is put in force.
     facts: OnceLock<Arc<Facts>>,
     /// The pods whose bind another replica decides; each names its node.
@@ -64,6 +65,7 @@ impl Cluster {
             forwarded: Arc::clone(&self.forwarded),
             unlisted: Arc::clone(&self.unlisted),
             namespaces: self.namespaces.clone(),
+            device_classes: Arc::clone(&self.device_classes),
             ..Self::default()
         }
     }
@@ -102,6 +104,12 @@ impl Cluster {
         Self { namespaces, ..self }
     }
 
+    /// The same snapshot with these DeviceClasses.
+    #[must_use]
+    pub fn with_device_classes(self, device_classes: Arc<DeviceClasses>) -> Self {
+        Self { device_classes, ..self }
+    }
+
     /// The same snapshot with these facts from outside.
     #[must_use]
     pub fn with_facts(self, facts: Arc<Facts>) -> Self {
@@ -127,6 +135,11 @@ impl Cluster {
     /// The namespace with this name; none if it is not known.
     pub(crate) fn namespace(&self, name: &str) -> Option<&Namespace> {
         self.namespaces.as_ref()?.get(name).map(AsRef::as_ref)
+    }
+
+    /// The DeviceClasses; none where they are not known.
+    pub fn device_classes(&self) -> &Arc<DeviceClasses> {
+        &self.device_classes
     }
 
     /// The pods on nodes that have no slot.
@@ -199,6 +212,9 @@ impl Cluster {
 
     /// The slots whose node, pods or facts changed.
     fn changed_since(&self, before: &Self) -> Vec<(u32, Parts)> {
+        if self.device_classes != before.device_classes {
+            return self.all_slots().iter().map(|slot| (*slot, NODE.union(PODS).union(FACTS))).collect();
+        }
         let part = |is_same, part| if is_same { Parts::NONE } else { part };
         let changed = |at: usize| {
             let (new, old) = (self.slots.get(at)?, before.slots.get(at));

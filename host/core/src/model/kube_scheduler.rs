@@ -10,13 +10,14 @@ use serde::{
     de::{DeserializeOwned, IgnoredAny},
 };
 
-use super::{Entries, Node, ObjectError, Placed, Pod, Slot, Taint};
+use super::{DeviceClasses, Entries, Node, ObjectError, Placed, Pod, Slot, Taint};
 
 /// The filters about one pod.
 #[derive(Debug)]
 pub struct SchedulerFilters<'p> {
     pod: &'p Pod,
     ignored_resources: &'p [String],
+    device_classes: &'p DeviceClasses,
     has_node_name: bool,
     tolerations: Vec<Toleration>,
     node_selector: Entries,
@@ -82,14 +83,19 @@ struct Volume {
 
 impl<'p> SchedulerFilters<'p> {
     /// The filters about a pod that waits for its node. `ignored_resources` are the managed resources of extenders with
-    /// `ignoredByScheduler`.
+    /// `ignoredByScheduler`; what a node has of a resource that a DeviceClass provides is not modelled.
     ///
     /// # Errors
     /// If a field that the filters read has another type.
-    pub fn new(pod: &'p Pod, ignored_resources: &'p [String]) -> Result<Self, ObjectError> {
+    pub fn new(
+        pod: &'p Pod,
+        ignored_resources: &'p [String],
+        device_classes: &'p DeviceClasses,
+    ) -> Result<Self, ObjectError> {
         Ok(Self {
             pod,
             ignored_resources,
+            device_classes,
             has_node_name: pod.node().is_some(),
             tolerations: field(pod, "/spec/tolerations")?.unwrap_or_default(),
             node_selector: field(pod, "/spec/nodeSelector")?.unwrap_or_default(),
@@ -173,8 +179,9 @@ impl<'p> SchedulerFilters<'p> {
         for (name, amount) in self.pod.requests().iter().filter(|(_, amount)| *amount > 0) {
             let is_unknown = matches!(name, "cpu" | "memory") && !allocatable.names(name);
             let is_ignored = self.ignored_resources.iter().any(|ignored| ignored == name);
+            let is_of_devices = self.device_classes.provider(name, allocatable).is_some();
             let total = allocatable.get(name);
-            if !is_unknown && !is_ignored && amount > total.saturating_sub(requested(name)) {
+            if !is_unknown && !is_ignored && !is_of_devices && amount > total.saturating_sub(requested(name)) {
                 reasons.push(format!("Insufficient {name}").into());
                 unresolvable |= amount > total;
             }
@@ -279,6 +286,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::model::DeviceClass;
 
     fn pod(spec: &Value) -> Pod {
         Pod::from_json(Bytes::from(json!({"metadata": {"name": "p"}, "spec": spec}).to_string())).unwrap()
@@ -303,7 +311,9 @@ mod tests {
 
     fn reasons(pod: &Value, slot: &Slot) -> String {
         let (pod, ignored) = (self::pod(pod), ["x/ignored".to_owned()]);
-        let rejection = SchedulerFilters::new(&pod, &ignored).unwrap().rejection(slot);
+        let class = br#"{"metadata":{"name":"c"},"spec":{"extendedResourceName":"x/dra"}}"#;
+        let classes = DeviceClasses::new([&DeviceClass::from_json(class).unwrap()]);
+        let rejection = SchedulerFilters::new(&pod, &ignored, &classes).unwrap().rejection(slot);
         rejection.map_or_else(String::new, |rejection| {
             format!("{}{}", rejection.reasons.join(", "), if rejection.unresolvable { "" } else { " (preempt)" })
         })
@@ -376,6 +386,8 @@ mod tests {
             (asking(json!({"x/none": "1"})), &node, "Insufficient x/none"),
             (asking(json!({"cpu": "2", "memory": "9Gi"})), &full, "Too many pods, Insufficient cpu (preempt)"),
             (asking(json!({"cpu": "9"})), &slot(&json!({}), &json!({})), ""),
+            (asking(json!({"x/dra": "9"})), &node, ""),
+            (asking(json!({"x/dra": "9"})), &slot(&json!({}), &json!({"x/dra": "1"})), "Insufficient x/dra"),
         ];
         for (pod, slot, expected) in table {
             assert_eq!(reasons(&pod, slot), expected, "{pod} on {:?}", slot.node);
@@ -397,10 +409,14 @@ mod tests {
             ),
         ];
         for (spec, expected) in table {
-            assert_eq!(SchedulerFilters::new(&pod(&spec), &[]).unwrap().not_modelled(), expected, "{spec}");
+            assert_eq!(
+                SchedulerFilters::new(&pod(&spec), &[], &DeviceClasses::default()).unwrap().not_modelled(),
+                expected,
+                "{spec}"
+            );
         }
         let wrong = pod(&json!({"tolerations": [7]}));
-        let error = SchedulerFilters::new(&wrong, &[]).unwrap_err().to_string();
+        let error = SchedulerFilters::new(&wrong, &[], &DeviceClasses::default()).unwrap_err().to_string();
         assert!(error.starts_with("Pod: /spec/tolerations: invalid type"), "{error}");
     }
 }

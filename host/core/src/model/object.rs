@@ -4,6 +4,7 @@
 //! pod being scheduled keep their text for `field`.
 
 mod defaults;
+mod device_class;
 mod entries;
 mod image;
 mod members;
@@ -20,6 +21,7 @@ mod steady;
 use serde::Deserialize;
 
 pub use defaults::set_defaults;
+pub use device_class::{DeviceClass, DeviceClasses};
 pub use entries::Entries;
 pub use image::ImageName;
 pub use metadata::Owner;

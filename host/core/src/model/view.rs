@@ -10,7 +10,7 @@ mod whole;
 
 use std::sync::{Arc, atomic::AtomicU32};
 
-use plimsoll_decision_cache::Parts;
+use plimsoll_decision_cache::{Fingerprint, Parts};
 
 use crate::model::{
     Cluster, Columns, FactAccess, Facts, ImageName, NODE, PODS, Placed, Pod, ReadError, Recording, Slot, Value,
@@ -200,9 +200,11 @@ impl View {
         Self { slots, ..self.clone() }
     }
 
-    /// The stamp of a node's record.
-    pub(crate) fn node_stamp(&self, node: u32) -> Option<u64> {
-        self.slot(node).ok().map(|slot| slot.node.stamp())
+    /// The fingerprint of a node's record, and of the DeviceClasses that its resources may be provided by.
+    pub(crate) fn node_fingerprint(&self, node: u32) -> Fingerprint {
+        let Ok(slot) = self.slot(node) else { return Fingerprint::ABSENT };
+        let (stamp, classes) = (slot.node.stamp(), self.cluster.device_classes());
+        if classes.is_empty() { Fingerprint::of_number(stamp as i64) } else { Fingerprint::of(&(stamp, classes)) }
     }
 
     /// The stamp of the record of the pods on a node.
@@ -213,7 +215,7 @@ impl View {
     /// The parts in which the first node differs between the two views.
     pub(crate) fn differing_parts(&self, other: &Self) -> Parts {
         let part = |is_same: bool, part| if is_same { Parts::NONE } else { part };
-        let is_same_node = self.node_stamp(0).is_some() && self.node_stamp(0) == other.node_stamp(0);
+        let is_same_node = self.slot(0).is_ok() && self.node_fingerprint(0) == other.node_fingerprint(0);
         let is_same_pods = self.placed_stamp(0) == other.placed_stamp(0) && self.gone_from(0) == other.gone_from(0);
         part(is_same_node, NODE).union(part(is_same_node && is_same_pods, PODS))
     }

@@ -36,6 +36,8 @@ struct ReportRow {
     asked: Option<usize>,
     node: String,
     rejection: Option<SchedulerRejection>,
+    /// The requested resources whose devices kube-scheduler counts; empty if there are none.
+    devices: String,
     /// None if there is no decision.
     verdict: Option<Verdict>,
     score: Option<u32>,
@@ -64,19 +66,20 @@ impl RunReport {
     /// The report without scores. The policies were asked about the nodes that kube-scheduler's own filters do not reject.
     pub(super) fn new(
         pod: &Pod,
-        nodes: Vec<(&str, Option<SchedulerRejection>)>,
+        nodes: Vec<(&str, Option<SchedulerRejection>, String)>,
         not_modelled: Option<Vec<&'static str>>,
         survey: Survey,
         filter: Result<FilterOutcome, DecideError>,
     ) -> Self {
         let fits = filter.is_ok().then_some(Verdict::Fits);
         let mut indices = 0..nodes.len();
-        let row = |(at, (node, rejection)): (usize, (&str, Option<SchedulerRejection>))| ReportRow {
+        let row = |(at, (node, rejection, devices)): (usize, (&str, Option<SchedulerRejection>, String))| ReportRow {
             at,
             asked: if rejection.is_none() { indices.next() } else { None },
             node: node.to_owned(),
             verdict: rejection.as_ref().map_or_else(|| fits.clone(), |rejection| Some(verdict_of(rejection))),
             rejection,
+            devices,
             score: None,
             is_shown: true,
         };
@@ -188,6 +191,7 @@ impl RunReport {
                 "fits": rejection.is_none(),
                 "plugin": rejection.map(|rejection| rejection.plugin),
                 "reasons": rejection.map_or(&[][..], |rejection| &rejection.reasons),
+                "devices": row.devices,
             });
         }
         json
@@ -248,7 +252,8 @@ impl RunReport {
             };
             let score = row.score.map_or_else(String::new, |score| score.to_string());
             let scheduler = self.not_modelled.is_some().then(|| match &row.rejection {
-                None => "fits".to_owned(),
+                None if row.devices.is_empty() => "fits".to_owned(),
+                None => one_line(&row.devices).into_owned(),
                 Some(rejection) => one_line(&rejection.reasons.join(", ")).into_owned(),
             });
             let cells = self.survey.columns.iter().map(|column| cell(column, row.asked));

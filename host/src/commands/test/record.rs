@@ -61,11 +61,11 @@ fn world(args: &RecordArgs) -> Result<World> {
     let (Some(pod), Some(snapshot)) = (&args.pod, &args.snapshot) else {
         bail!("--record needs --pod FILE and --snapshot FILE")
     };
-    let RawObjects { nodes, pods, namespaces } = plimsoll_cluster::read_objects(snapshot)?;
+    let RawObjects { nodes, pods, namespaces, device_classes } = plimsoll_cluster::read_objects(snapshot)?;
     let request = (!args.nodes.is_empty()).then(|| args.nodes.clone());
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
     let pod = plimsoll_cluster::read_pod_as_json(pod)?;
-    Ok(World { pod, nodes, request, pods, namespaces, now, ..World::default() })
+    Ok(World { pod, nodes, request, pods, namespaces, device_classes, now, ..World::default() })
 }
 
 /// The facts that the policy may read, by its names of the sources: those of its files and of the snapshot.

@@ -32,6 +32,8 @@ export function tellNode(node: Node): Lines {
     .add("annotation", node.annotation("a"))
     .add("taints", taints.join(" "))
     .add("allocatable", node.allocatable("cpu").toString())
+    .add("known", node.resourceKnown("cpu").toString())
+    .add("known-device", node.resourceKnown("example.com/gpu").toString())
     .add("capacity", node.capacity("cpu").toString())
     .add("capacity-none", node.capacity("none").toString())
     .add("requested", number(node.requested("memory")))

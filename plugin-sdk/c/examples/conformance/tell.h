@@ -38,6 +38,8 @@ static void tell_node(plimsoll_text *to, uint32_t node) {
   plimsoll_list_taint taints = plimsoll_nodes_taints(node);
   SHOW_LIST(to, taints, show_taint);
   LINE(to, "allocatable", plimsoll_nodes_allocatable(node, PLIMSOLL_STR("cpu")), plimsoll_add_int);
+  LINE(to, "known", plimsoll_nodes_resource_known(node, PLIMSOLL_STR("cpu")), show_bool);
+  LINE(to, "known-device", plimsoll_nodes_resource_known(node, PLIMSOLL_STR("example.com/gpu")), show_bool);
   LINE(to, "capacity", plimsoll_nodes_capacity(node, PLIMSOLL_STR("cpu")), plimsoll_add_int);
   LINE(to, "capacity-none", plimsoll_nodes_capacity(node, none), plimsoll_add_int);
   SOME(to, "requested", plimsoll_nodes_requested(node, memory, &amount), amount, plimsoll_add_int);

@@ -33,6 +33,7 @@ static plimsoll_test_world world = {
                 .capacity = {{"cpu", "5"}},
                 .conditions = {{"Ready", "Unknown"}},
                 .unschedulable = true,
+                .resources_unknown = {"example.com/gpu"},
                 .images = {{"web:1", (1ull << 32) + 4}},
                 .pods =
                     {

@@ -27,9 +27,9 @@ PLIMSOLL_FILTER(needs_label);
 
 // Prefers nodes with memory to spare; a node whose pods are not known gets nothing.
 static uint32_t memory_to_spare(uint32_t node) {
-  int64_t requested;
-  if (!plimsoll_nodes_requested(node, PLIMSOLL_STR("memory"), &requested)) return 0;
-  int64_t left = plimsoll_nodes_allocatable(node, PLIMSOLL_STR("memory")) - requested;
+  int64_t left;
+  plimsoll_str reason;
+  if (!plimsoll_nodes_free(node, PLIMSOLL_STR("memory"), &left, &reason)) return 0;
   if (left >= spare) return 100;
   return left <= 0 ? 0 : (uint32_t)(100 * (double)left / (double)spare);
 }

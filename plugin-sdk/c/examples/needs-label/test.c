@@ -30,6 +30,9 @@ static void memory_to_spare_is_the_score(void) {
   plimsoll_test_world own = world;
   own.nodes[0].pods_unknown = true;
   PLIMSOLL_CHECK(plimsoll_test_score(&own, memory_to_spare, "fast") == 0);
+  own = world;
+  own.nodes[0].resources_unknown[0] = "memory";
+  PLIMSOLL_CHECK(plimsoll_test_score(&own, memory_to_spare, "fast") == 0);
 }
 
 static void settings_are_read_and_checked(void) {

@@ -31,6 +31,8 @@ pub(super) struct CaseYaml {
     #[serde(default)]
     pub(super) namespaces: Vec<Spanned<Value>>,
     #[serde(default)]
+    pub(super) device_classes: Vec<Spanned<Value>>,
+    #[serde(default)]
     pub(super) facts: Option<Spanned<Value>>,
     #[serde(default)]
     pub(super) candidates: Vec<Spanned<ProposedVictims>>,

@@ -11,6 +11,7 @@ pub(super) enum Part {
     Nodes,
     Pods,
     Namespaces,
+    DeviceClasses,
 }
 
 /// Where a name is, seen from a path.
@@ -32,7 +33,7 @@ impl Part {
         const NODE: &[&str] = &["spec", "nodeName"];
         const NOMINATED: &[&str] = &["status", "nominatedNodeName"];
         let names: &[&[&str]] = match self {
-            Self::Nodes | Self::Namespaces => &[NAME],
+            Self::Nodes | Self::Namespaces | Self::DeviceClasses => &[NAME],
             Self::Pod => &[NAME, NAMESPACE],
             Self::Pods => &[NAME, NAMESPACE, NODE, NOMINATED],
         };
@@ -47,6 +48,7 @@ impl Part {
             Self::Nodes => &mut world.nodes,
             Self::Pods => &mut world.pods,
             Self::Namespaces => &mut world.namespaces,
+            Self::DeviceClasses => &mut world.device_classes,
         }
     }
 }

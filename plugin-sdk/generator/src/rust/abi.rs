@@ -54,8 +54,8 @@ fn host_method(interface: &Interface, function: &Function, is_spilled: bool) -> 
     }
     let read = if let Shape::Number(_) | Shape::Flag = shape {
         let call = format!("imports::{name}({})", arguments.join(", "));
-        let call = if is_safe(function) { call } else { format!("unsafe {{ {call} }}") };
-        if shape == Shape::Flag { format!("{call} != 0") } else { call }
+        let call = if shape == Shape::Flag { format!("{call} != 0") } else { call };
+        if is_safe(function) { call } else { format!("unsafe {{ {call} }}") }
     } else {
         arguments.push("out".to_owned());
         format!("self.{}(|out| unsafe {{ imports::{name}({}) }})", shape.helper(), arguments.join(", "))

@@ -66,15 +66,16 @@ func world() plimsolltest.World {
 
 func firstNode() plimsolltest.Node {
 	return plimsolltest.Node{
-		Name:          "node-1",
-		Labels:        map[string]string{"é": "😀", "group": "other", "pool": "blue"},
-		Annotations:   map[string]string{"a": "1", "large": strings.Repeat("é", 3000), "score": "100"},
-		Taints:        []plimsoll.Taint{{Key: "k", Value: "v", Effect: "NoSchedule"}, {Key: "l", Effect: "NoExecute"}},
-		Allocatable:   plimsolltest.Resources{"cpu": "4"},
-		Capacity:      plimsolltest.Resources{"cpu": "5"},
-		Conditions:    map[string]string{"Ready": "Unknown"},
-		Unschedulable: true,
-		Images:        map[string]uint64{"web:1": 1<<32 + 4},
+		Name:             "node-1",
+		Labels:           map[string]string{"é": "😀", "group": "other", "pool": "blue"},
+		Annotations:      map[string]string{"a": "1", "large": strings.Repeat("é", 3000), "score": "100"},
+		Taints:           []plimsoll.Taint{{Key: "k", Value: "v", Effect: "NoSchedule"}, {Key: "l", Effect: "NoExecute"}},
+		Allocatable:      plimsolltest.Resources{"cpu": "4"},
+		Capacity:         plimsolltest.Resources{"cpu": "5"},
+		Conditions:       map[string]string{"Ready": "Unknown"},
+		Unschedulable:    true,
+		ResourcesUnknown: []string{"example.com/gpu"},
+		Images:           map[string]uint64{"web:1": 1<<32 + 4},
 		Pods: []plimsolltest.Pod{
 			{
 				Name:          "b",

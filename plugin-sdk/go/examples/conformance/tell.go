@@ -37,6 +37,8 @@ func tellNode(node plimsoll.Node) lines {
 	own.add("annotation", some(node.Annotation("a")))
 	own.add("taints", joined(node.Taints(), taint))
 	own.add("allocatable", node.Allocatable("cpu"))
+	own.add("known", node.ResourceKnown("cpu"))
+	own.add("known-device", node.ResourceKnown("example.com/gpu"))
 	own.add("capacity", node.Capacity("cpu"))
 	own.add("capacity-none", node.Capacity("none"))
 	own.add("requested", some(node.Requested("memory")))

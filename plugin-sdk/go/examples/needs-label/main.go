@@ -33,11 +33,10 @@ func (p *NeedsLabel) Filter(pod plimsoll.Pod, node plimsoll.Node) plimsoll.Verdi
 
 // Score prefers nodes with memory to spare; a node whose pods are not known gets nothing.
 func (p *NeedsLabel) Score(_ plimsoll.Pod, node plimsoll.Node) uint32 {
-	requested, known := node.Requested("memory")
-	if !known {
+	spare, err := node.Free("memory")
+	if err != nil {
 		return 0
 	}
-	spare := node.Allocatable("memory") - requested
 	share := float64(max(spare, 0)) / float64(p.Spare.Value())
 	return uint32(100 * min(share, 1))
 }

@@ -147,6 +147,8 @@ def tell_node(node: Node) -> str:
         annotation=node.annotation("a"),
         taints=joined([f"{own.key}={own.value}:{own.effect}" for own in node.taints]),
         allocatable=node.allocatable("cpu"),
+        known=node.resource_known("cpu"),
+        known_device=node.resource_known("example.com/gpu"),
         capacity=node.capacity("cpu"),
         capacity_none=node.capacity("none"),
         requested=node.requested("memory"),

@@ -39,6 +39,7 @@ WORLD = World(
             capacity={"cpu": "5"},
             conditions={"Ready": "Unknown"},
             unschedulable=True,
+            resources_unknown=["example.com/gpu"],
             images={"web:1": (1 << 32) + 4},
             pods=[
                 Pod(

@@ -52,6 +52,8 @@ class Node:
     pods: Sequence[Pod] = ()
     #: Whether it may have other pods as well, which the gateway does not know.
     pods_unknown: bool = False
+    #: The resources that a DeviceClass provides on it: how much it has of them is not known.
+    resources_unknown: Sequence[str] = ()
     #: The rest of the object, for policies that read fields.
     object: Mapping[str, Any] = field(default_factory=dict)
 

@@ -155,6 +155,9 @@ class _NodesReads:
     def allocatable(self, node: int, name: str, /) -> int:
         return _at("node", self._nodes, node).allocatable.get(name, 0)
 
+    def resource_known(self, node: int, name: str, /) -> bool:
+        return name not in _at("node", self._nodes, node).spec.resources_unknown
+
     def capacity(self, node: int, name: str, /) -> int:
         return _at("node", self._nodes, node).capacity.get(name, 0)
 

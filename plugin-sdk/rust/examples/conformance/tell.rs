@@ -37,6 +37,8 @@ pub(super) fn node(node: &Node) -> String {
     lines.some("annotation", node.annotation("a"));
     lines.add("taints", node.taints().into_iter().map(taint).collect::<Vec<_>>().join(" "));
     lines.add("allocatable", node.allocatable("cpu"));
+    lines.add("known", node.resource_known("cpu"));
+    lines.add("known-device", node.resource_known("example.com/gpu"));
     lines.add("capacity", node.capacity("cpu"));
     lines.add("capacity-none", node.capacity("none"));
     lines.some("requested", node.requested("memory"));

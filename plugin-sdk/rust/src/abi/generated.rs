@@ -109,6 +109,10 @@ impl<'a> HostCalls<'a> {
         unsafe { imports::nodes_allocatable(node, name.as_ptr(), name.len()) }
     }
 
+    pub(crate) fn nodes_resource_known(self, node: u32, name: &str) -> bool {
+        unsafe { imports::nodes_resource_known(node, name.as_ptr(), name.len()) != 0 }
+    }
+
     pub(crate) fn nodes_capacity(self, node: u32, name: &str) -> i64 {
         unsafe { imports::nodes_capacity(node, name.as_ptr(), name.len()) }
     }

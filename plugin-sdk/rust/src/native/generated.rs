@@ -92,6 +92,10 @@ impl<'a> HostCalls<'a> {
         self.number(Read::Node(node, NodeRead::Allocatable(name)))
     }
 
+    pub(crate) fn nodes_resource_known(self, node: u32, name: &str) -> bool {
+        self.flag(Read::Node(node, NodeRead::ResourceKnown(name)))
+    }
+
     pub(crate) fn nodes_capacity(self, node: u32, name: &str) -> i64 {
         self.number(Read::Node(node, NodeRead::Capacity(name)))
     }

@@ -45,6 +45,14 @@ impl World {
         self
     }
 
+    /// Adds a `DeviceClass` that provides a resource where a node has none.
+    #[must_use]
+    pub fn device_class(mut self, name: &str, resource: &str) -> Self {
+        let spec = serde_json::json!({"extendedResourceName": resource});
+        self.0.device_classes.push(serde_json::json!({"metadata": {"name": name}, "spec": spec}));
+        self
+    }
+
     /// Adds a fact from outside: a text or a number under a key in a source. A fact about a node has its name as the key. The
     /// policy may read the sources that have a fact, and no others.
     #[must_use]
@@ -244,5 +252,23 @@ mod tests {
         }
         let fine = BindMetadata::new().label("example.com/rack", "r1").annotation("note", "any text");
         assert_eq!(failure(|world| world.bind(&Gives(fine), "n")), None);
+    }
+
+    #[test]
+    fn what_is_free_is_a_number_or_the_reason_why_nobody_knows_it() {
+        struct Free;
+        impl Filter for Free {
+            fn filter(&self, _: &Pod, node: &Node) -> Verdict {
+                Verdict::unschedulable(node.free("x/gpu").map_or_else(str::to_owned, |free| free.to_string()))
+            }
+        }
+        let placed = || pod("a").on("plugin").request("x/gpu", "3");
+        let world =
+            World::new(pod("p")).node(node("plugin").allocatable("x/gpu", "8")).node(node("dra")).placed(placed());
+        let devices = "DRA provides the resource on the node, and a policy cannot count its devices";
+        assert_eq!(world.filter(&Free, "dra"), Verdict::unschedulable("0"));
+        let world = world.device_class("gpu", "x/gpu");
+        assert_eq!(world.filter(&Free, "dra"), Verdict::unschedulable(devices));
+        assert_eq!(world.filter(&Free, "plugin"), Verdict::unschedulable("5"));
     }
 }

@@ -84,6 +84,13 @@ impl<'a> Node<'a> {
         self.host.nodes_allocatable(self.node, name)
     }
 
+    /// Whether `Node::allocatable` says how much of a resource the node has. It does not where the node has none in
+    /// `status.allocatable` and a `DeviceClass` provides the resource (its `extendedResourceName`): kube-scheduler
+    /// counts devices there itself, and a policy cannot. True where the host knows of no such class.
+    pub fn resource_known(&self, name: &str) -> bool {
+        self.host.nodes_resource_known(self.node, name)
+    }
+
     /// The amount of a resource on the machine, with the part that the system keeps for itself: cpu in millicores, all
     /// else in base units; 0 if the node does not have it.
     pub fn capacity(&self, name: &str) -> i64 {

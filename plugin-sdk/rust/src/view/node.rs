@@ -32,6 +32,19 @@ impl<'a> Node<'a> {
         super::parse_field(self.field_text(pointer))
     }
 
+    /// The amount of a resource that the pods on the node leave: cpu in millicores, all else in base units.
+    ///
+    /// # Errors
+    /// The reason why there is none: the pods are not known, or the resource is not (see [`Node::resource_known`]), which
+    /// kube-scheduler checks itself.
+    pub fn free(&self, name: &str) -> Result<i64, &'static str> {
+        if !self.resource_known(name) {
+            return Err("DRA provides the resource on the node, and a policy cannot count its devices");
+        }
+        let requested = self.requested(name).ok_or("the pods on the node are not known")?;
+        Ok(self.allocatable(name).saturating_sub(requested))
+    }
+
     /// The pods placed on the node, or being bound to it; none where the host has no view of pods.
     pub fn placed(&self) -> impl ExactSizeIterator<Item = Placed<'a>> + use<'a> {
         let (host, node) = (self.host, self.node);

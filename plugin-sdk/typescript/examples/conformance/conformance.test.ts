@@ -39,6 +39,7 @@ const FIRST: Node = {
   capacity: { cpu: "5" },
   conditions: { Ready: "Unknown" },
   unschedulable: true,
+  resourcesUnknown: ["example.com/gpu"],
   images: { "web:1": 2 ** 32 + 4 },
   pods: [PLACED, { name: "c", namespace: "web", labels: { app: "web" } }],
 };

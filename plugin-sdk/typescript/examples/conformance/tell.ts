@@ -44,6 +44,8 @@ function tellNode(node: Node): string {
     annotation: node.annotation("a"),
     taints: node.taints.map(({ key, value, effect }) => `${key}=${value}:${effect}`),
     allocatable: node.allocatable("cpu"),
+    known: node.resourceKnown("cpu"),
+    "known-device": node.resourceKnown("example.com/gpu"),
     capacity: node.capacity("cpu"),
     "capacity-none": node.capacity("none"),
     requested: node.requested("memory"),

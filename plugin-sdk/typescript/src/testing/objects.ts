@@ -46,6 +46,8 @@ export interface Node {
   readonly pods?: readonly Pod[];
   /** Whether it may have other pods as well, which the gateway does not know. */
   readonly podsUnknown?: boolean;
+  /** The resources that a DeviceClass provides on it: how much it has of them is not known. */
+  readonly resourcesUnknown?: readonly string[];
   /** The rest of the object, for policies that read fields. */
   readonly object?: Readonly<Json>;
 }

@@ -83,6 +83,7 @@ function nodesReads(nodes: readonly KnownNode[]): NodesImports {
     annotation: (node, key) => entry(of(node).spec.annotations, key),
     taints: (node) => of(node).spec.taints ?? [],
     allocatable: (node, name) => of(node).allocatable.get(name) ?? 0,
+    resourceKnown: (node, name) => !(of(node).spec.resourcesUnknown ?? []).includes(name),
     capacity: (node, name) => of(node).capacity.get(name) ?? 0,
     condition: (node, kind) => entry(of(node).spec.conditions, kind),
     unschedulable: (node) => of(node).spec.unschedulable ?? false,

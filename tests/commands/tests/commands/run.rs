@@ -449,3 +449,43 @@ fn run_explain_and_a_recorded_case_count_a_pod_that_is_nominated_for_a_node() {
         );
     }
 }
+
+#[test]
+fn run_and_explain_name_the_class_that_provides_a_resource_which_the_node_lacks() {
+    let directory = tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    let module = plimsoll_guests::compile("cpu", include_str!("../../../guests/guests/good/cpu.wat"));
+    fs::create_dir(at("policies")).unwrap();
+    fs::write(at("policies").join("cpu.wasm"), module).unwrap();
+    let resources = json!({"requests": {"cpu": "1", "example.com/gpu": "1"}});
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "train"},
+        "spec": {"containers": [{"name": "c", "image": "i", "resources": resources}]}});
+    let node = |name: &str, allocatable: Value| json!({"kind": "Node", "metadata": {"name": name}, "status": {"allocatable": allocatable}});
+    let nodes = [node("dra", json!({"cpu": "4"})), node("plugin", json!({"cpu": "4", "example.com/gpu": "1"}))];
+    let class = json!({"kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {"extendedResourceName": "example.com/gpu"}});
+    let (policies, cluster, file) = (at("policies"), at("cluster.json"), at("pod.json"));
+    fs::write(&file, pod.to_string()).unwrap();
+    let of = ["--policies", text(&policies), "--pod", text(&file), "--snapshot", text(&cluster), "--no-compile-cache"];
+    let remark = "DeviceClass gpu provides example.com/gpu: devices are not modelled";
+    for (items, fits, devices) in [
+        (json!([nodes[0], nodes[1]]), [false, true], ["", ""]),
+        (json!([nodes[0], nodes[1], class]), [true, true], [remark, ""]),
+    ] {
+        fs::write(&cluster, json!({"kind": "List", "items": items}).to_string()).unwrap();
+        let json = |args: &[&str]| {
+            let printed = run(&[args, &of, &["--output", "json"]].concat());
+            serde_json::from_str::<Value>(&printed.out).unwrap_or_else(|_| panic!("{printed:?}"))
+        };
+        let report = json(&["run"]);
+        for (at, name) in ["dra", "plugin"].into_iter().enumerate() {
+            let row = report["nodes"].as_array().unwrap().iter().find(|row| row["node"] == name).unwrap();
+            assert_eq!(
+                (&row["kubeScheduler"]["fits"], &row["kubeScheduler"]["devices"]),
+                (&json!(fits[at]), &json!(devices[at]))
+            );
+            let explained = json(&["explain", "--node", name]);
+            assert_eq!(explained["devices"].as_str().unwrap_or_default(), devices[at]);
+        }
+        assert_eq!(run(&[&["run"], &of[..]].concat()).out.contains(remark), !devices[0].is_empty());
+    }
+}

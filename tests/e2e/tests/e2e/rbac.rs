@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 use crate::{lay_policies, populate};
 
 /// The rights that the chart's roles add to those of every account: resource, names, verbs.
-const IN_ITS_NAMESPACE: [&str; 7] = [
+const IN_ITS_NAMESPACE: [&str; 8] = [
     "csistoragecapacities.storage.k8s.io [] [plimsoll-wake] [patch]",
+    "deviceclasses.resource.k8s.io [] [] [get list watch]",
     "leases.coordination.k8s.io [] [] [create]",
     "leases.coordination.k8s.io [] [plimsoll] [get update]",
     "namespaces [] [] [get list watch]",

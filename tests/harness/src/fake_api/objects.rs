@@ -25,6 +25,7 @@ pub(super) enum Resource {
     /// Pods that are neither; they are listed only.
     Waiting,
     Namespaces,
+    DeviceClasses,
 }
 
 /// One line of a watch.
@@ -41,6 +42,7 @@ pub(super) struct Objects {
     /// By namespace and name, with a `_` between them, which is in neither.
     pods: BTreeMap<String, Value>,
     namespaces: BTreeMap<String, Value>,
+    device_classes: BTreeMap<String, Value>,
     /// As pods; nobody watches them.
     config_maps: BTreeMap<String, Value>,
     lease: Option<Value>,
@@ -58,7 +60,7 @@ impl Resource {
             Self::Pods => is_placed(object),
             Self::Nominated => !is_placed(object) && object["status"]["nominatedNodeName"].is_string(),
             Self::Waiting => !Self::Pods.has(object) && !Self::Nominated.has(object),
-            Self::Nodes | Self::Namespaces => true,
+            Self::Nodes | Self::Namespaces | Self::DeviceClasses => true,
         }
     }
 }
@@ -80,6 +82,20 @@ impl Objects {
         let kind = if self.namespaces.contains_key(&name) { "MODIFIED" } else { "ADDED" };
         self.note(Resource::Namespaces, kind, &namespace);
         self.namespaces.insert(name, namespace);
+    }
+
+    pub(super) fn put_device_class(&mut self, mut class: Value) {
+        self.stamp(&mut class);
+        let name = text(&class["metadata"]["name"]);
+        let kind = if self.device_classes.contains_key(&name) { "MODIFIED" } else { "ADDED" };
+        self.note(Resource::DeviceClasses, kind, &class);
+        self.device_classes.insert(name, class);
+    }
+
+    pub(super) fn delete_device_class(&mut self, name: &str) {
+        let Some(mut class) = self.device_classes.remove(name) else { return };
+        self.stamp(&mut class);
+        self.note(Resource::DeviceClasses, "DELETED", &class);
     }
 
     pub(super) fn put_config_map(&mut self, namespace: &str, name: &str, data: Value) {
@@ -155,6 +171,7 @@ impl Objects {
             Resource::Nodes => &self.nodes,
             Resource::Pods | Resource::Nominated | Resource::Waiting => &self.pods,
             Resource::Namespaces => &self.namespaces,
+            Resource::DeviceClasses => &self.device_classes,
         };
         let (version, after) = token.split_once('.').unwrap_or(("", ""));
         let version = version.parse().unwrap_or(self.version);

@@ -82,6 +82,7 @@ fn exchange(shared: &Shared, request: &Request, stream: &TcpStream) -> io::Resul
         "/api/v1/pods" if request.target.contains("nominatedNodeName") => Some(Resource::Waiting),
         "/api/v1/pods" => Some(Resource::Pods),
         "/api/v1/namespaces" => Some(Resource::Namespaces),
+        "/apis/resource.k8s.io/v1/deviceclasses" => Some(Resource::DeviceClasses),
         _ => None,
     };
     if resource.is_some_and(|resource| resource != Resource::Nominated) {

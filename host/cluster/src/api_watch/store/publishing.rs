@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_core::{Cluster, Unlisted, UnlistedNode};
+use plimsoll_core::{Cluster, DeviceClasses, Unlisted, UnlistedNode};
 
 use super::{BindState, ClusterStore};
 
@@ -20,7 +20,8 @@ impl ClusterStore {
         for name in std::mem::take(&mut self.dirty) {
             is_news |= self.update_slot(&name);
         }
-        if !is_news && !self.namespaces.is_changed() {
+        let has_new_classes = self.device_classes.is_changed();
+        if !is_news && !has_new_classes && !self.namespaces.is_changed() {
             return None;
         }
         // A reservation comes before a nomination.
@@ -30,6 +31,10 @@ impl ClusterStore {
         let next = self.cluster.successor(self.slots.clone()).with_unlisted(Arc::clone(&self.unlisted));
         let forwarded = self.reserved.values().filter(|reserved| reserved.bind == BindState::Forwarded);
         let next = next.with_forwarded(forwarded.map(|reserved| Arc::clone(&reserved.pod)).collect());
+        let next = match self.device_classes.publish().filter(|_| has_new_classes) {
+            Some(all) => next.with_device_classes(Arc::new(DeviceClasses::new(all.values().map(AsRef::as_ref)))),
+            None => next,
+        };
         self.cluster = Arc::new(next.with_reserved(reserved).with_namespaces(self.namespaces.publish()));
         Some(Arc::clone(&self.cluster))
     }

@@ -171,6 +171,10 @@ pub enum NodeRead<T> {
     Taints,
     /// The allocatable amount of a resource: cpu in millicores, all else in base units; 0 if the node does not have it.
     Allocatable(T),
+    /// Whether `allocatable` says how much of a resource the node has. It does not where the node has none in
+    /// `status.allocatable` and a `DeviceClass` provides the resource (its `extendedResourceName`): kube-scheduler counts
+    /// devices there itself, and a policy cannot. True where the host knows of no such class.
+    ResourceKnown(T),
     /// The amount of a resource on the machine, with the part that the system keeps for itself: cpu in millicores, all else
     /// in base units; 0 if the node does not have it.
     Capacity(T),
@@ -466,6 +470,7 @@ impl<T> NodeRead<T> {
             Self::Annotation(key) => NodeRead::Annotation(text(key)),
             Self::Taints => NodeRead::Taints,
             Self::Allocatable(name) => NodeRead::Allocatable(text(name)),
+            Self::ResourceKnown(name) => NodeRead::ResourceKnown(text(name)),
             Self::Capacity(name) => NodeRead::Capacity(text(name)),
             Self::Condition(kind) => NodeRead::Condition(text(kind)),
             Self::Unschedulable => NodeRead::Unschedulable,
@@ -485,6 +490,7 @@ impl<T: fmt::Debug> NodeRead<T> {
             Self::Annotation(key) => write!(f, "{one}.annotation({key:?})"),
             Self::Taints => write!(f, "{one}.taints"),
             Self::Allocatable(name) => write!(f, "{one}.allocatable({name:?})"),
+            Self::ResourceKnown(name) => write!(f, "{one}.resource-known({name:?})"),
             Self::Capacity(name) => write!(f, "{one}.capacity({name:?})"),
             Self::Condition(kind) => write!(f, "{one}.condition({kind:?})"),
             Self::Unschedulable => write!(f, "{one}.unschedulable"),

@@ -95,6 +95,9 @@ impl View {
             NodeRead::Annotation(key) => Value::optional(node.annotations().get(key)),
             NodeRead::Taints => Value::Taints(node.taints()),
             NodeRead::Allocatable(name) => Value::Number(node.allocatable().get(name)),
+            NodeRead::ResourceKnown(name) => {
+                Value::flag(self.cluster.device_classes().provider(name, node.allocatable()).is_none())
+            }
             NodeRead::Capacity(name) => Value::Number(node.capacity().get(name)),
             NodeRead::Condition(kind) => Value::optional(node.conditions().get(kind)),
             NodeRead::Unschedulable => Value::flag(node.unschedulable()),

@@ -60,7 +60,7 @@ impl Attribute {
             return view.image_size(node, image).as_ref().map_or(Fingerprint::ABSENT, fingerprint);
         }
         match &self.of {
-            AttributeOf::NodeRecord => view.node_stamp(node).map_or(Fingerprint::ABSENT, of_stamp),
+            AttributeOf::NodeRecord => view.node_fingerprint(node),
             AttributeOf::PlacedRecord => view.placed_stamp(node).map_or(Fingerprint::ABSENT, of_stamp),
             AttributeOf::FactsRecord => view.facts_fingerprint(node),
             AttributeOf::Read(ReadOf::Placed(_, _, read)) => fingerprint_of_all(view.each_placed(node, read)),

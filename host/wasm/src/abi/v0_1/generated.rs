@@ -82,6 +82,10 @@ fn nodes(nodes: &mut LinkerInstance<'_, StoreData>) -> Result<()> {
         let name = utf8(&store, &name)?;
         number::<i64>(&store, Read::Node(node, NodeRead::Allocatable(&name)))
     })?;
+    nodes.func_wrap("resource-known", |store, (node, name): (u32, WasmStr)| {
+        let name = utf8(&store, &name)?;
+        flag(&store, Read::Node(node, NodeRead::ResourceKnown(&name)))
+    })?;
     nodes.func_wrap("capacity", |store, (node, name): (u32, WasmStr)| {
         let name = utf8(&store, &name)?;
         number::<i64>(&store, Read::Node(node, NodeRead::Capacity(&name)))

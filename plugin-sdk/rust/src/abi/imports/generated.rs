@@ -144,6 +144,8 @@ unsafe extern "C" {
     pub(in crate::abi) fn nodes_taints(node: u32, out: *mut Items<TaintRecord>);
     #[link_name = "allocatable"]
     pub(in crate::abi) fn nodes_allocatable(node: u32, name: *const u8, name_length: usize) -> i64;
+    #[link_name = "resource-known"]
+    pub(in crate::abi) fn nodes_resource_known(node: u32, name: *const u8, name_length: usize) -> u32;
     #[link_name = "capacity"]
     pub(in crate::abi) fn nodes_capacity(node: u32, name: *const u8, name_length: usize) -> i64;
     #[link_name = "condition"]

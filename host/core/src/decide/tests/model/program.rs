@@ -88,7 +88,7 @@ pub(super) fn score(answer: u64) -> u32 {
 impl Step {
     fn any(rng: &mut Random) -> Self {
         match rng.below(40) {
-            0..=11 => Self::Read(Of::Node(rng.below(15))),
+            0..=11 => Self::Read(Of::Node(rng.below(16))),
             12..=19 => Self::Read(Of::Pod(rng.below(12))),
             20..=21 => Self::Read(Of::Named),
             22 => Self::Read(Of::Now(rng.pick(&[0, 1, 60]))),
@@ -198,6 +198,7 @@ fn value(view: &View, node: u32, of: Of) -> u64 {
             11 => Read::Node(node, NodeRead::Capacity("cpu")),
             12 => Read::Node(node, NodeRead::Condition("Ready")),
             13 => Read::Node(node, NodeRead::Unschedulable),
+            14 => Read::Node(node, NodeRead::ResourceKnown("x/gpu")),
             _ => Read::PlacedCountLabelled { node, namespace: "web", key: "app", value: "web" },
         },
     };

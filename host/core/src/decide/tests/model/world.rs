@@ -6,7 +6,7 @@ use plimsoll_random::Random;
 use serde_json::{Value as Json, json};
 
 use super::super::fixture::bytes;
-use crate::model::{Cluster, Node, Placed, Pod, Slot};
+use crate::model::{Cluster, DeviceClass, DeviceClasses, Node, Placed, Pod, Slot};
 
 /// Names that nodes may have.
 pub(super) const NAMES: [&str; 12] = ["n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9", "n10", "n11"];
@@ -15,6 +15,8 @@ pub(super) const NAMES: [&str; 12] = ["n0", "n1", "n2", "n3", "n4", "n5", "n6", 
 #[derive(Debug, Clone, Default)]
 pub(super) struct World {
     slots: Vec<Slot>,
+    /// Whether a DeviceClass provides `x/gpu`.
+    has_class: bool,
 }
 
 // === impl World ===
@@ -22,13 +24,15 @@ pub(super) struct World {
 impl World {
     pub(super) fn any(rng: &mut Random) -> Self {
         let nodes = rng.below(NAMES.len() as u64 + 1) as usize;
-        Self { slots: NAMES[..nodes].iter().map(|name| Slot { node: node(rng, name), placed: placed(rng) }).collect() }
+        let slots = NAMES[..nodes].iter().map(|name| Slot { node: node(rng, name), placed: placed(rng) }).collect();
+        Self { slots, has_class: rng.below(2) == 0 }
     }
 
     /// Changes one thing.
     pub(super) fn change(&mut self, rng: &mut Random) {
         let slots = self.slots.len() as u64;
-        match rng.below(8) {
+        match rng.below(9) {
+            8 => self.has_class = !self.has_class,
             0 if slots > 0 => drop(self.slots.swap_remove(rng.below(slots) as usize)),
             1 => {
                 let unused =
@@ -47,7 +51,9 @@ impl World {
     }
 
     pub(super) fn cluster(&self) -> Arc<Cluster> {
-        Arc::new(Cluster::new(self.slots.clone()))
+        let class = br#"{"metadata":{"name":"gpu"},"spec":{"extendedResourceName":"x/gpu"}}"#;
+        let class = self.has_class.then(|| DeviceClass::from_json(class).unwrap());
+        Arc::new(Cluster::new(self.slots.clone()).with_device_classes(Arc::new(DeviceClasses::new(&class))))
     }
 
     /// Some nodes, in some order.
@@ -73,7 +79,7 @@ fn node(rng: &mut Random, name: &str) -> Arc<Node> {
     let node = json!({
         "metadata": {"name": name, "labels": labels, "annotations": {"note": rng.pick(&["1", "2"])}},
         "spec": {"taints": taints[rng.below(2) as usize], "unschedulable": rng.below(2) == 0},
-        "status": {"allocatable": {"cpu": rng.pick(&["2", "4"])}, "capacity": {"cpu": rng.pick(&["4", "8"])},
+        "status": {"allocatable": {"cpu": rng.pick(&["2", "4"]), "x/gpu": rng.pick(&["0", "1"])}, "capacity": {"cpu": rng.pick(&["4", "8"])},
                    "conditions": [{"type": "Ready", "status": rng.pick(&["True", "Unknown"])}],
                    "images": [{"names": [rng.pick(&["app", "other"])], "sizeBytes": rng.pick(&[1, 2])}]},
     });

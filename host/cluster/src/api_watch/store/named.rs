@@ -1,13 +1,13 @@
-//! The namespaces from their watch.
+//! Namespaces and DeviceClasses from their watches.
 
 use std::{collections::HashMap, sync::Arc};
 
-use plimsoll_core::{Namespace, Namespaces};
+use hashbrown::HashMap as SharedMap;
 
-/// Namespaces by name; most clusters have few, and they rarely change.
-#[derive(Debug, Default)]
-pub(super) struct NamespaceStore {
-    all: Namespaces,
+/// Objects by name; most clusters have few, and they rarely change.
+#[derive(Debug)]
+pub(super) struct NamedStore<T> {
+    all: Arc<SharedMap<Arc<str>, Arc<T>>>,
     /// The list in which each was last seen.
     seen: HashMap<Arc<str>, u64>,
     /// Whether a list has been complete: before that they are not known.
@@ -15,10 +15,10 @@ pub(super) struct NamespaceStore {
     is_changed: bool,
 }
 
-// === impl NamespaceStore ===
+// === impl NamedStore ===
 
-impl NamespaceStore {
-    /// A list is complete: namespaces that it did not contain are gone.
+impl<T: PartialEq> NamedStore<T> {
+    /// A list is complete: objects that it did not contain are gone.
     pub(super) fn end(&mut self, list: u64) {
         for (name, _) in self.seen.extract_if(|_, seen| *seen != list) {
             self.is_changed |= Arc::make_mut(&mut self.all).remove(&name).is_some();
@@ -27,11 +27,11 @@ impl NamespaceStore {
         self.is_listed = true;
     }
 
-    /// A namespace as it is now; none: it cannot be read, and so it is not known.
-    pub(super) fn put(&mut self, name: Arc<str>, namespace: Option<Namespace>, list: u64) {
-        let Some(namespace) = namespace else { return self.remove(&name) };
-        if self.all.get(&name).is_none_or(|own| **own != namespace) {
-            Arc::make_mut(&mut self.all).insert(Arc::clone(&name), Arc::new(namespace));
+    /// An object as it is now; none: it cannot be read, and so it is not known.
+    pub(super) fn put(&mut self, name: Arc<str>, object: Option<T>, list: u64) {
+        let Some(object) = object else { return self.remove(&name) };
+        if self.all.get(&name).is_none_or(|own| **own != object) {
+            Arc::make_mut(&mut self.all).insert(Arc::clone(&name), Arc::new(object));
             self.is_changed = true;
         }
         self.seen.insert(name, list);
@@ -50,17 +50,25 @@ impl NamespaceStore {
     }
 
     /// All of them; none before the first list is complete.
-    pub(super) fn publish(&mut self) -> Option<Namespaces> {
+    pub(super) fn publish(&mut self) -> Option<Arc<SharedMap<Arc<str>, Arc<T>>>> {
         self.is_changed &= !self.is_listed;
         self.is_listed.then(|| Arc::clone(&self.all))
     }
 }
 
+impl<T> Default for NamedStore<T> {
+    fn default() -> Self {
+        Self { all: Arc::default(), seen: HashMap::new(), is_listed: false, is_changed: false }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use plimsoll_core::{Namespace, Namespaces};
+
     use super::*;
 
-    fn put(store: &mut NamespaceStore, name: &str, tenant: &str, list: u64) {
+    fn put(store: &mut NamedStore<Namespace>, name: &str, tenant: &str, list: u64) {
         let json = format!(r#"{{"metadata":{{"name":"{name}","labels":{{"tenant":"{tenant}"}}}}}}"#);
         store.put(name.into(), Some(Namespace::from_json(json.as_bytes()).unwrap()), list);
     }
@@ -74,7 +82,7 @@ mod tests {
 
     #[test]
     fn they_are_known_once_they_are_listed_and_are_the_same_record_until_one_changes() {
-        let mut store = NamespaceStore::default();
+        let mut store = NamedStore::<Namespace>::default();
         put(&mut store, "web", "a", 1);
         put(&mut store, "ml", "b", 1);
         assert!(!store.is_changed() && store.publish().is_none());
@@ -96,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_cluster_without_a_namespace_is_known_to_have_none() {
-        let mut store = NamespaceStore::default();
+        let mut store = NamedStore::<Namespace>::default();
         store.end(1);
         assert!(store.is_changed() && store.publish().unwrap().is_empty());
     }
