@@ -270,9 +270,7 @@ impl Gateway {
         if let Some(rejected) = self.rejected.get() {
             if left == 0 {
                 rejected.insert(name, &context, tentative, self.clock.now());
-                let now = context.whole().and_then(|own| Some((own, self.cluster()?)));
-                let is_outdated = now.is_some_and(|(own, now)| !own.has_facts_and_namespaces_of(&now));
-                if is_outdated || self.changes.load(Ordering::SeqCst) != changes {
+                if self.changes.load(Ordering::SeqCst) != changes {
                     // It was decided before a change, and missed by those who decide again after it.
                     self.changes.fetch_add(1, Ordering::SeqCst);
                 }
@@ -294,14 +292,14 @@ impl Gateway {
     }
 
     /// Decides again about the pods that filter requests left without a node, after changes that kube-scheduler has no
-    /// event for: of policies, facts, namespaces and the time. Returns whether any of them would keep a node now. It
-    /// takes as long as guests may.
+    /// event for, of policies, facts, namespaces and the time, and after those of pods and nodes that kube-scheduler may
+    /// have seen first. Returns whether any of them would keep a node now. It takes as long as guests may.
     pub fn frees_rejected_pods(&self) -> bool {
         let changes = self.changes.load(Ordering::SeqCst);
         // A cluster that comes after this counts as another change.
         let (Some(rejected), Some(cluster)) = (self.rejected.get(), self.cluster()) else { return false };
         let is_changed = self.last_revisited.swap(changes, Ordering::SeqCst) != changes;
-        let mut due = rejected.due(is_changed || self.roster().reads_time(), self.clock.now());
+        let mut due = rejected.due(is_changed || self.roster().reads_time(), &cluster, self.clock.now());
         if due.is_empty() {
             return false;
         }
@@ -315,7 +313,7 @@ impl Gateway {
             let keeps_node = self.keeps_node(&pod, &cluster);
             is_any_free |= keeps_node == Ok(true);
             // A fault of a policy may pass.
-            rejected.decided(&uid, keeps_node.unwrap_or(true), self.clock.now());
+            rejected.decided(&uid, keeps_node.unwrap_or(true), &cluster, self.clock.now());
         }
         is_any_free
     }

@@ -98,7 +98,7 @@ impl RequestContext {
     }
 
     /// The cluster in force.
-    pub(crate) fn whole(&self) -> Option<&Cluster> {
+    pub(crate) fn whole(&self) -> Option<&Arc<Cluster>> {
         self.node_set.whole.cluster()
     }
 

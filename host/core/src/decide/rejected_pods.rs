@@ -1,10 +1,11 @@
 //! The pods that filter requests left without a node.
 //!
-//! kube-scheduler tries such a pod again after events of pods, nodes and volumes. Of a fact, a policy file or a label of
-//! a namespace it hears nothing, so the pod would wait for five minutes: these pods are decided again here.
+//! kube-scheduler tries such a pod again after events of pods, nodes and volumes, often before the watch shows plimsoll the
+//! event. Of a fact, a policy file or a label of a namespace it hears nothing. After either, the pod would wait for five
+//! minutes: these pods are decided again here.
 
 use std::{
-    sync::Arc,
+    sync::{Arc, Weak},
     time::{Duration, Instant},
 };
 
@@ -23,6 +24,9 @@ const MAX_BYTES: usize = 32 << 20;
 
 /// A pod that kube-scheduler has not asked about for this long is gone: it asks about each at least every 5.5 minutes.
 const MAX_AGE: Duration = Duration::from_mins(10);
+
+/// The watch shows a change of pods and nodes at most this much later than kube-scheduler asks because of it.
+const MAX_LAG: Duration = Duration::from_mins(1);
 
 /// kube-scheduler names all nodes that its own filters accept, unless they are this many or more: then the names may be a
 /// sample (its `minFeasibleNodesToFind`).
@@ -45,6 +49,8 @@ pub(crate) struct RejectedPod {
     nodes: Option<Arc<[Arc<str>]>>,
     /// The members of its pod group that had a tentative place.
     pub(crate) tentative: Vec<Arc<Pod>>,
+    /// The cluster that it was decided from last.
+    cluster: Weak<Cluster>,
     asked: Instant,
     /// The wakes that it has caused, and when it may cause the next.
     wakes: u32,
@@ -60,10 +66,13 @@ impl RejectedPods {
         if pod.uid().is_empty() || context.len() == 0 {
             return;
         }
-        let nodes = (context.len() < MIN_SAMPLE).then(|| context.node_names().collect());
+        let is_known = context.len() < MIN_SAMPLE && context.unknown.is_empty();
+        let nodes = is_known.then(|| context.node_names().collect());
+        let cluster = context.whole().map(Arc::downgrade).unwrap_or_default();
         let mut pods = self.0.lock();
         let (wakes, pause_until) = pods.remove(pod.uid()).map_or((0, None), |own| (own.wakes, own.pause_until));
-        let rejected = RejectedPod { pod, group: group.into(), nodes, tentative, asked: now, wakes, pause_until };
+        let rejected =
+            RejectedPod { pod, group: group.into(), nodes, tentative, cluster, asked: now, wakes, pause_until };
         pods.insert(rejected.pod.uid().into(), rejected);
         let bytes = |own: &RejectedPod| own.pod.json().map_or(0, Bytes::len);
         while pods.len() > MAX_PODS || pods.values().map(bytes).sum::<usize>() > MAX_BYTES {
@@ -77,8 +86,9 @@ impl RejectedPods {
         self.0.lock().remove(uid);
     }
 
-    /// The pods to decide again, by UID: all if anything `is_changed`, or those whose wake has freed nothing, after a pause.
-    pub(crate) fn due(&self, is_changed: bool, now: Instant) -> HashMap<Box<str>, RejectedPod> {
+    /// The pods to decide again, by UID: all if anything `is_changed`, those that kube-scheduler may have asked about before
+    /// the watch showed the `cluster`, and those whose wake has freed nothing, after a pause.
+    pub(crate) fn due(&self, is_changed: bool, cluster: &Arc<Cluster>, now: Instant) -> HashMap<Box<str>, RejectedPod> {
         let mut pods = self.0.lock();
         pods.retain(|_, own| now.saturating_duration_since(own.asked) < MAX_AGE);
         if is_changed {
@@ -86,24 +96,30 @@ impl RejectedPods {
             pods.values_mut().for_each(|own| own.wakes = own.wakes.min(MAX_WAKES - 1));
         }
         let is_due = |own: &RejectedPod| match own.pause_until {
-            None => is_changed,
+            None => is_changed || own.may_be_outdated(cluster, now),
             Some(until) => until <= now && own.wakes < MAX_WAKES,
         };
         pods.iter().filter(|(_, own)| is_due(own)).map(|(uid, own)| (uid.clone(), own.clone())).collect()
     }
 
     /// A pod was decided again. One that causes a wake is decided once more after a pause, any other after a change.
-    pub(crate) fn decided(&self, uid: &str, causes_wake: bool, now: Instant) {
+    pub(crate) fn decided(&self, uid: &str, causes_wake: bool, cluster: &Arc<Cluster>, now: Instant) {
         let mut pods = self.0.lock();
         let Some(own) = pods.get_mut(uid) else { return };
+        own.cluster = Arc::downgrade(cluster);
         own.pause_until = causes_wake.then(|| now + Duration::from_secs(1 << own.wakes));
-        own.wakes += u32::from(causes_wake);
+        own.wakes = if causes_wake { own.wakes + 1 } else { 0 };
     }
 }
 
 // === impl RejectedPod ===
 
 impl RejectedPod {
+    fn may_be_outdated(&self, cluster: &Arc<Cluster>, now: Instant) -> bool {
+        !std::ptr::eq(self.cluster.as_ptr(), Arc::as_ptr(cluster))
+            && now.saturating_duration_since(self.asked) < MAX_LAG
+    }
+
     /// The slots of its nodes in a cluster.
     pub(crate) fn slots(&self, cluster: &Cluster) -> Arc<[u32]> {
         match &self.nodes {

@@ -116,6 +116,55 @@ fn a_pod_that_stays_rejected_causes_fewer_and_fewer_wakes() {
     assert!(!fixture.gateway.frees_rejected_pods(), "kube-scheduler has not asked about it for ten minutes");
 }
 
+/// At most one pod on a node, and the pod has been refused on each of `names`.
+fn mk_crowded(names: &[&str]) -> Fixture {
+    let is_taken = |view: &View, node| view.read(Read::PlacedCount(node)) != Ok(Value::Number(0));
+    let one = FakePolicy::default().importing(&["placed.count"]);
+    let one =
+        one.filter_each(move |view, node| if is_taken(view, node) { unschedulable("one") } else { Verdict::Fits });
+    let fixture = Fixture::new(vec![mk_member("one", one, |_| {})], Some(mk_nodes(&["n1"], &["n1"])));
+    fixture.gateway.keep_rejected_pods();
+    assert_eq!(fixture.filter(names).unwrap().len(), names.len());
+    fixture
+}
+
+/// A cluster with a pod on each `taken` node.
+fn mk_nodes(names: &[&str], taken: &[&str]) -> Arc<Cluster> {
+    let nodes: Vec<_> = names.iter().map(|name| mk_node(name, &[])).collect();
+    let pods: Vec<_> = taken.iter().map(|node| mk_placed(&format!("on-{node}"), node, 0, "1")).collect();
+    mk_cluster(&nodes, &pods)
+}
+
+#[test]
+fn a_pod_is_freed_by_pods_and_nodes_that_the_watch_shows_after_kube_scheduler_has_asked() {
+    for (what, asked, late, cluster, is_freed) in [
+        ("a deleted pod", &["n1"][..], 1, mk_nodes(&["n1"], &[]), true),
+        ("a new node", &["n1", "n2"], 1, mk_nodes(&["n1", "n2"], &["n1"]), true),
+        ("a pod that frees no node", &["n1"], 1, mk_nodes(&["n1"], &["n1"]), false),
+        ("a pod of which kube-scheduler must have heard itself", &["n1"], 61, mk_nodes(&["n1"], &[]), false),
+    ] {
+        let fixture = mk_crowded(asked);
+        fixture.clock.advance(late * SECOND);
+        assert!(!fixture.gateway.frees_rejected_pods(), "nothing has changed: {what}");
+        fixture.gateway.set_cluster(cluster);
+        assert_eq!(fixture.gateway.frees_rejected_pods(), is_freed, "{what}");
+    }
+}
+
+#[test]
+fn a_pod_that_waits_in_a_long_queue_is_freed_at_once_each_time() {
+    let fixture = mk_crowded(&["n1"]);
+    for turn in 0..20 {
+        fixture.gateway.set_cluster(mk_nodes(&["n1"], &[]));
+        assert!(fixture.gateway.frees_rejected_pods(), "{turn}");
+        // Another pod was first.
+        fixture.gateway.set_cluster(mk_nodes(&["n1"], &["n1"]));
+        fixture.filter(&["n1"]).unwrap();
+        fixture.clock.advance(SECOND);
+        assert!(!fixture.gateway.frees_rejected_pods(), "{turn}");
+    }
+}
+
 #[test]
 fn the_end_of_an_interval_frees_a_pod_by_itself() {
     let policy = FakePolicy::default().function().importing(&["host.now"]).filter_each(|view, _| {

@@ -134,8 +134,8 @@ impl WholeCluster {
     }
 
     /// The cluster.
-    pub(crate) fn cluster(&self) -> Option<&Cluster> {
-        self.cluster.as_deref()
+    pub(crate) fn cluster(&self) -> Option<&Arc<Cluster>> {
+        self.cluster.as_ref()
     }
 
     /// The pods that do not count.
