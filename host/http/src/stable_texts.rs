@@ -5,7 +5,7 @@
 
 use std::{
     borrow::Cow,
-    collections::{HashMap, HashSet, hash_map::RandomState},
+    collections::{BTreeSet, HashMap, HashSet, hash_map::RandomState},
     hash::BuildHasher,
     sync::Arc,
     time::{Duration, Instant},
@@ -20,11 +20,17 @@ const STABLE: Duration = Duration::from_mins(1);
 /// Maximum bytes of a fault's message in a reply: enough for its place and the node, which end it.
 const MAX_MESSAGE: usize = 300;
 
+/// Maximum bytes of one text for all nodes: an event holds 1,024.
+const MAX_UNITED: usize = 900;
+
 /// Maximum bytes of all texts that are kept: 30,000 pods with a few reasons each, or 30 with 5,000 reasons each.
 const MAX_KEPT: usize = 16 << 20;
 
 /// Bytes of an entry beside its texts and nodes.
 const ENTRY_BYTES: usize = 200;
+
+/// From so many names on, kube-scheduler names another part of the nodes in each attempt (its `minFeasibleNodesToFind`).
+const MIN_SAMPLE: usize = 100;
 
 /// The time between two searches for old entries, where [`MAX_KEPT`] is reached.
 const PURGE_INTERVAL: Duration = Duration::from_secs(1);
@@ -114,6 +120,34 @@ impl StableTexts {
             more.extend(texts);
         }
         reasons.extend(more);
+        if rejected.len() >= MIN_SAMPLE {
+            self.unite(pod, group, outcome, now);
+        }
+    }
+
+    /// Gives all nodes one text: kube-scheduler's message counts the nodes with each text, and its sample of the nodes changes.
+    fn unite(
+        &self,
+        pod: PodId<'_>,
+        group: &Group,
+        FilterOutcome { rejected, reasons }: &mut FilterOutcome,
+        now: Instant,
+    ) {
+        let policies = group.members().iter().map(|member| (member.id(), member.version, member.config.mode as u8));
+        let key = self.hasher.hash_one((pod.uid(), policies.collect::<Vec<_>>()));
+        let mut kept = self.kept.lock();
+        let first = kept.first(key, now).and_then(|first| first.texts.first()).cloned();
+        let text = first.unwrap_or_else(|| {
+            let used: BTreeSet<u32> = rejected.iter().map(|rejection| rejection.reason).collect();
+            let used: BTreeSet<&str> = used.iter().map(|reason| &*reasons[*reason as usize]).collect();
+            let text: Box<str> = excerpt(&Vec::from_iter(used).join("; "), MAX_UNITED).into();
+            kept.keep(key, First { at: now, texts: vec![text.clone()], set: 0, nodes: vec![] }, now);
+            text
+        });
+        for rejection in rejected {
+            rejection.reason = reasons.len() as u32;
+        }
+        reasons.push(text);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The reasons of a pod that is left without a node: kube-scheduler tries it again at once if they change.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_contract::rules::{Fake, member};
 use plimsoll_core::{Ask, NodeRead, PodRead, Read, Value, Verdict};
@@ -86,5 +86,35 @@ async fn a_pod_keeps_its_reasons_while_the_verdicts_of_each_policy_stay_the_same
             };
             assert_eq!(["node-00000", "node-00001"].map(said), expected, "{pod} {version}: {reply}");
         }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hundred_nodes_have_one_text_for_a_minute_since_they_may_be_a_sample() {
+    let by_name = Fake::default().filter(|ask, node| {
+        match text(ask, Read::Node(node, NodeRead::Name)).unwrap().trim_start_matches("node-").parse() {
+            Ok(0) => Verdict::Unresolvable("rare".into()),
+            Ok(at) if at % 3 == 0 => Verdict::Unschedulable("third".into()),
+            _ => Verdict::Unschedulable("other".into()),
+        }
+    });
+    let server = server_with(vec![member("a", by_name)], WireConfig::default()).await;
+    let mut client = server.client().await.unwrap();
+    for (count, expected) in [(99, &["a: other", "a: rare", "a: third"][..]), (100, &["a: other; a: third"])] {
+        let mut texts = BTreeSet::new();
+        for first in [1, 30, 0] {
+            let node = |at| json!({"metadata": {"name": format!("node-{at}")}});
+            let nodes: Vec<Json> = (first..first + count).map(node).collect();
+            let pod = json!({"metadata": {"name": "p", "uid": format!("of-{count}")}});
+            let body = json!({"Pod": pod, "Nodes": {"items": nodes}}).to_string();
+            let reply = client.post("/filter", body).await.unwrap().json().unwrap();
+            let [failed, unresolvable] = ["FailedNodes", "FailedAndUnresolvableNodes"]
+                .map(|map| reply[map].as_object().cloned().unwrap_or_default());
+            // Preemption must not try the others.
+            assert_eq!(unresolvable.contains_key("node-0"), first == 0, "{reply}");
+            assert_eq!(failed.len() + unresolvable.len(), count, "{reply}");
+            texts.extend(failed.values().chain(unresolvable.values()).map(|text| text.as_str().unwrap().to_owned()));
+        }
+        assert_eq!(Vec::from_iter(&texts), expected, "{count}");
     }
 }
