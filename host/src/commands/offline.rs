@@ -17,14 +17,16 @@ use crate::{
 /// Longer than for a scheduler, since only a person waits here.
 const TIMEOUT: Duration = Duration::from_mins(1);
 
+/// Where a cluster comes from: the first line of a report, and the same for programs.
+pub(super) type Origin = (String, Value);
+
 /// A gateway over a cluster that does not change.
 pub(super) struct OfflineGateway {
     pub(super) gateway: Gateway,
     pub(super) cluster: Arc<Cluster>,
     /// Whether the pod was placed; it is hidden.
     pub(super) pod_is_placed: bool,
-    /// Where the cluster comes from: the first line of a report, and the same for programs.
-    origin: (String, Value),
+    origin: Origin,
 }
 
 // === impl OfflineGateway ===
@@ -123,10 +125,7 @@ pub(super) fn remark_on_facts(policy: &str, access: &FactAccess, known: &Facts, 
 
 /// The cluster that was named, or that the environment selects; never an invented one unasked. If they are wanted, with
 /// the pods that wait for a node.
-pub(super) fn read_cluster(
-    args: &ClusterArgs,
-    with_waiting: bool,
-) -> Result<(Arc<Cluster>, Vec<Pod>, (String, Value))> {
+pub(super) fn read_cluster(args: &ClusterArgs, with_waiting: bool) -> Result<(Arc<Cluster>, Vec<Pod>, Origin)> {
     let mut waiting = vec![];
     let (cluster, name, remark, mut json) = if args.sample {
         let cluster = Arc::new(sample::cluster());

@@ -311,7 +311,7 @@ async fn a_filter_about_a_member_of_a_gang_that_reaches_a_standby_is_sent_to_the
     assert_eq!(error, format!("the filter cannot be forwarded to the replica at {PEER}: connection refused"));
     assert_eq!(*peer.sent.lock().unwrap(), vec![format!("{PEER}/filter {member}"); 3]);
     let kept = |reply: String| (reply.contains("node-00000"), reply.matches("another node was chosen").count());
-    assert_eq!(kept(client.post("/filter", request("")).await.unwrap().text().to_owned()), (true, 0), "no member");
+    assert_eq!(kept(client.post("/filter", request("")).await.unwrap().text()), (true, 0), "no member");
     api.set_leader(Leader::ThisReplica);
-    assert_eq!(kept(client.post("/filter", member).await.unwrap().text().to_owned()), (true, 1));
+    assert_eq!(kept(client.post("/filter", member).await.unwrap().text()), (true, 1));
 }
