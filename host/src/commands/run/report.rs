@@ -191,8 +191,10 @@ impl RunReport {
                 "fits": rejection.is_none(),
                 "plugin": rejection.map(|rejection| rejection.plugin),
                 "reasons": rejection.map_or(&[][..], |rejection| &rejection.reasons),
-                "devices": row.devices,
             });
+            if !row.devices.is_empty() {
+                json["kubeScheduler"]["devices"] = row.devices.as_str().into();
+            }
         }
         json
     }

@@ -4,7 +4,6 @@
 //! the output that is charged to the call.
 
 use std::{
-    cell::Cell,
     collections::HashMap,
     fmt,
     io::{self, BufReader, Read},
@@ -25,11 +24,8 @@ const QUOTED: usize = 60;
 const QUOTED_NAME: usize = 100;
 const QUOTED_ERROR: usize = 400;
 
-thread_local! {
-    /// Maximum entries of a list of the answer that is being parsed: the nodes of its request. The derived parsers cannot be
-    /// given a value.
-    static MAX_ENTRIES: Cell<usize> = const { Cell::new(0) };
-}
+/// Maximum entries of a list: more than any cluster has nodes, whatever `serve --max-nodes` is.
+const MAX_ENTRIES: usize = 1_000_000;
 
 /// Bytes between two checks of the clock.
 const CHUNK: usize = 64 << 10;
@@ -118,7 +114,6 @@ struct NodesByName<'v> {
 /// If the output is no such result, names a node that the view does not have, or says two things about one, or if the
 /// deadline is over.
 pub(super) fn filter(output: &[u8], view: &View, deadline: Instant) -> Result<Vec<Verdict>, Fault> {
-    MAX_ENTRIES.set(view.node_count());
     let result: FilterResult = parse(output, deadline, FILTER_RESULT, "{")?;
     if let Some(error) = result.error.filter(|error| !error.is_empty()) {
         let detail = format!("it answered with the error '{}'", excerpt(&error, QUOTED_ERROR));
@@ -162,7 +157,6 @@ pub(super) fn filter(output: &[u8], view: &View, deadline: Instant) -> Result<Ve
 /// If the output is no such list, names a node that the view does not have or names one twice, or has a score out of
 /// range, or if the deadline is over.
 pub(super) fn prioritize(output: &[u8], view: &View, deadline: Instant) -> Result<Vec<u32>, Fault> {
-    MAX_ENTRIES.set(view.node_count());
     // A nil slice of Go is a null.
     let list: Option<List<Priority>> = parse(output, deadline, PRIORITY_LIST, "[n")?;
     let nodes = NodesByName::of(view);
@@ -259,9 +253,8 @@ impl Read for UntilDeadline<'_> {
 
 impl<T> List<T> {
     fn add<E: Error>(&mut self, entry: T) -> Result<(), E> {
-        let most = MAX_ENTRIES.get();
-        if self.0.len() == most {
-            return Err(E::custom(format_args!("a list of more entries than the request has nodes, {most}")));
+        if self.0.len() == MAX_ENTRIES {
+            return Err(E::custom(format_args!("a list of more than {MAX_ENTRIES} entries")));
         }
         self.0.push(entry);
         Ok(())
