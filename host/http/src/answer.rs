@@ -12,7 +12,7 @@ use axum::http::StatusCode;
 use bytes::Bytes;
 use plimsoll_core::{
     BindOutcome, BindQuery, Cluster, DecideError, FaultKind, FilterOutcome, Gateway, Group, Pod, PodId, PostReplyWork,
-    Query, ScoreScale, TieBreak,
+    PreemptOutcome, Query, ScoreScale, TieBreak,
 };
 
 use crate::{
@@ -40,8 +40,18 @@ pub(crate) enum ExtenderVerb {
     Filter,
     /// The scale is part of the URL, so that it changes together with the scheduler's configuration.
     Prioritize(ScoreScale),
-    Preempt,
+    Preempt(Unchanged),
     Bind,
+}
+
+/// The reply to a preempt request of which every candidate is left as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unchanged {
+    /// The candidates again. kube-scheduler takes back only victims that are on the candidate's node.
+    Echo,
+    /// An error, after which kube-scheduler keeps its candidates: their victims may be on other nodes. This needs an
+    /// extender that is `ignorable`, so a request without a decision is answered with no candidate.
+    Skip,
 }
 
 /// The handling of a request.
@@ -92,6 +102,9 @@ pub(crate) struct MemoryReservation {
     bytes: usize,
 }
 
+/// The last segment of the URL for an extender that preempts pods of groups and is `ignorable`.
+pub const PREEMPT_POD_GROUPS: &str = "preempt-pod-groups";
+
 /// The last segment of the URL at which scores are on this scale: `prioritizeVerb` of kube-scheduler's configuration.
 pub const fn prioritize_verb(scale: ScoreScale) -> &'static str {
     match scale {
@@ -115,6 +128,9 @@ impl ExtenderReply {
         let (status, body) = match verb {
             Some(ExtenderVerb::Filter) => (StatusCode::OK, encode::filter_error(&error.outside)),
             Some(ExtenderVerb::Bind) => (StatusCode::OK, encode::error(&error.outside)),
+            Some(ExtenderVerb::Preempt(Unchanged::Skip)) => {
+                (StatusCode::OK, encode::preempt(&[], &PreemptOutcome::default()))
+            }
             _ => (error.status, encode::error(&error.outside)),
         };
         Self { status, error: Some(error), ..Self::decided(body, 0, PostReplyWork::default()) }
@@ -132,10 +148,11 @@ impl ExtenderReply {
 // === impl ExtenderVerb ===
 
 impl ExtenderVerb {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Filter,
         Self::Prioritize(ScoreScale::Coarse),
-        Self::Preempt,
+        Self::Preempt(Unchanged::Echo),
+        Self::Preempt(Unchanged::Skip),
         Self::Bind,
         Self::Prioritize(ScoreScale::Fine),
         Self::Prioritize(ScoreScale::FineWith(TieBreak::Name)),
@@ -155,6 +172,7 @@ impl ExtenderVerb {
     pub(crate) const fn segment(self) -> &'static str {
         match self {
             Self::Prioritize(scale) => prioritize_verb(scale),
+            Self::Preempt(Unchanged::Skip) => PREEMPT_POD_GROUPS,
             _ => self.as_str(),
         }
     }
@@ -164,7 +182,7 @@ impl ExtenderVerb {
         match self {
             Self::Filter => "filter",
             Self::Prioritize(_) => "prioritize",
-            Self::Preempt => "preempt",
+            Self::Preempt(_) => "preempt",
             Self::Bind => "bind",
         }
     }
@@ -199,7 +217,7 @@ impl ExtenderVerb {
                     encode::prioritize(nodes, &scores)
                 })
             }
-            Self::Preempt => preempt(backend, group, body, origin, memory),
+            Self::Preempt(unchanged) => preempt(backend, group, body, origin, memory, unchanged),
             Self::Bind => bind(backend, group, body, origin.received),
         }
     }
@@ -288,20 +306,30 @@ fn preempt(
     body: &Bytes,
     RequestOrigin { received, .. }: RequestOrigin,
     memory: &mut MemoryReservation,
+    unchanged: Unchanged,
 ) -> Result<Handling, WireError> {
     // Pods, UIDs and candidates are no more than commas; the reply repeats names and UIDs.
     memory.grow(parse_bytes(body) + body.len())?;
     let args = decode::preempt_args(body, max_nodes)?;
     let pod = pod(cache, &args.pod)?;
     let decided = gateway.preempt(group, Arc::clone(&pod), &args.candidates, received);
-    let (outcome, after) = decided.map_err(|error| about(cache, PodId::of(&pod), error))?;
+    let (mut outcome, after) = decided.map_err(|error| about(cache, PodId::of(&pod), error))?;
+    let count = args.candidates.len();
+    if unchanged == Unchanged::Skip && outcome.dropped.is_empty() && !outcome.has_replaced {
+        let body = encode::error("no candidate is changed: kube-scheduler keeps them, as this extender is ignorable");
+        let reply = ExtenderReply { status: StatusCode::CONFLICT, ..ExtenderReply::decided(body, count, after) };
+        return Ok(Handling::Reply(reply));
+    }
+    let spanning = outcome.kept.extract_if(.., |kept| kept.spans_nodes);
+    let why = "plimsoll: kube-scheduler takes back no candidate with victims on other nodes";
+    outcome.dropped.extend(spanning.map(|kept| (kept.candidate, why.into())));
     for (candidate, reason) in &outcome.dropped {
         let pod = PodId::of(&pod).map(tracing::field::display);
         let node = args.candidates.get(*candidate as usize).map(|candidate| &*candidate.node);
         tracing::debug!(pod, node, reason = &**reason, "a candidate for preemption was dropped");
     }
     let body = encode::preempt(&args.candidates, &outcome);
-    Ok(Handling::Reply(ExtenderReply::decided(body, args.candidates.len(), after)))
+    Ok(Handling::Reply(ExtenderReply::decided(body, count, after)))
 }
 
 /// The error of a decision about a pod, with the message of a policy's fault.

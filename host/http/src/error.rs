@@ -68,7 +68,7 @@ impl WireError {
 
     /// The URL is not one of the wire's.
     pub(crate) fn unknown_path() -> Self {
-        let text = "plimsoll answers POST /filter, /prioritize (also -fine, -fine-by-name and -fine-spread), /preempt and /bind, and the same below /GROUP";
+        let text = "plimsoll answers POST /filter, /prioritize (also -fine, -fine-by-name and -fine-spread), /preempt (also -pod-groups) and /bind, and the same below /GROUP";
         Self::new(StatusCode::NOT_FOUND, text)
     }
 

@@ -25,7 +25,7 @@ mod wire;
 
 pub use access::BindAccess;
 pub use admin::{Admin, serve_admin, serve_probes};
-pub use answer::prioritize_verb;
+pub use answer::{PREEMPT_POD_GROUPS, prioritize_verb};
 pub use config::{NO_LABEL, WireConfig, WireObserver};
 pub use peers::{FORWARDED, Forward, ForwardError, Forwarding, MAX_FORWARDED_REPLY, Peers};
 pub use tls::{Tls, TlsError, TlsFiles, TlsObserver};

@@ -8,6 +8,7 @@ use super::{
 };
 
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct SchedulerConfigArgs {
     /// The directory of policies: one extender for each group, with the verbs that its policies have
     #[arg(long, env = "PLIMSOLL_POLICIES", value_name = "DIR")]
@@ -57,6 +58,10 @@ pub(crate) struct SchedulerConfigArgs {
     /// Let the scheduler place pods without plimsoll while it cannot be reached
     #[arg(long, env = "PLIMSOLL_IGNORABLE")]
     pub(crate) ignorable: bool,
+
+    /// Preempt through an extender apart, so that pods of a group are evicted together: for the gate `GenericWorkload`
+    #[arg(long, env = "PLIMSOLL_POD_GROUPS")]
+    pub(crate) pod_groups: bool,
 
     /// The weight of plimsoll's scores relative to the scheduler's own
     #[arg(long, env = "PLIMSOLL_WEIGHT", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]

@@ -57,6 +57,9 @@ pub(super) fn scheduler_config(args: &SchedulerConfigArgs) -> Result<ExitCode> {
     remark_on_stranger(args, &extenders);
     extender::keep_unique(&mut extenders);
     extender::ignore(&mut extenders, &args.ignored_by_scheduler)?;
+    if args.pod_groups {
+        extender::preempt_apart(&mut extenders);
+    }
     let config = Configuration {
         api_version: "kubescheduler.config.k8s.io/v1",
         kind: "KubeSchedulerConfiguration",

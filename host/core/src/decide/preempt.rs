@@ -4,7 +4,7 @@
 //! victims were gone. The `preempt` policies keep, drop or change it. A policy with both may add the victims that its
 //! filter demands, so its filter is asked after its `preempt`.
 
-use std::{borrow::Cow, cmp::Reverse, collections::BTreeMap, sync::Arc};
+use std::{borrow::Cow, cell::OnceCell, cmp::Reverse, collections::BTreeMap, sync::Arc};
 
 use hashbrown::HashMap;
 
@@ -33,6 +33,8 @@ pub struct PreemptOutcome {
     pub kept: Vec<SurvivingCandidate>,
     /// The others, by index in the request, with the reason.
     pub dropped: Vec<(u32, Box<str>)>,
+    /// Whether a policy chose other victims for a candidate that is left.
+    pub has_replaced: bool,
 }
 
 /// A candidate that may be preempted.
@@ -42,12 +44,20 @@ pub struct SurvivingCandidate {
     pub candidate: u32,
     /// UIDs of the pods to evict, by descending priority.
     pub victims: Vec<Box<str>>,
+    /// Whether kube-scheduler proposed to evict pods of other nodes too, as it does with pods of a group.
+    pub spans_nodes: bool,
     /// The request's number, even if a policy chose other victims: only kube-scheduler can count violations.
     pub pdb_violations: i64,
 }
 
-/// The node of a candidate with its pods, and the indices of the victims among them; or why it is dropped.
-type PlacedCandidate = Result<(Slot, Vec<u32>), Cow<'static, str>>;
+/// The outcome of a look-up, or why the candidate is dropped.
+type Found<T> = Result<T, Cow<'static, str>>;
+
+/// The pods of the cluster by UID: victims of a group are on other nodes than their candidate's.
+struct Everywhere<'c> {
+    cluster: Option<&'c Cluster>,
+    by_uid: OnceCell<HashMap<&'c str, &'c Arc<Pod>>>,
+}
 
 /// The state of one preempt request: candidates by index of the set's nodes.
 struct Preempting<'p> {
@@ -81,7 +91,7 @@ pub(crate) fn preempt(
     if !decides {
         // A policy in shadow must not be the reason that a request fails.
         let proposal = if in_shadow { preempting().ok() } else { None };
-        return Ok((echo(queries)?, proposal.map(|preempting| preempting.proposal())));
+        return Ok((echo(queries, cluster.map(AsRef::as_ref))?, proposal.map(|preempting| preempting.proposal())));
     }
     let mut preempting = preempting()?;
     let proposal = in_shadow.then(|| preempting.proposal());
@@ -98,19 +108,57 @@ pub(crate) fn shadow_preempt(caller: &Caller, group: &Group, pod: &Pod, proposal
 }
 
 /// No policy decides: every candidate stays as it is.
-fn echo(queries: &[CandidateQuery<'_>]) -> Result<PreemptOutcome, DecideError> {
+fn echo(queries: &[CandidateQuery<'_>], cluster: Option<&Cluster>) -> Result<PreemptOutcome, DecideError> {
+    let everywhere = Everywhere::of(cluster);
     let keep = |(at, query): (usize, &CandidateQuery<'_>)| {
+        let found = everywhere.victims(query)?.unwrap_or_default();
         let victims = match &query.victims {
             Victims::Uids(uids) => uids.iter().map(|uid| uid.as_ref().into()).collect(),
-            Victims::Pods(pods) => {
-                let uid = |json: &bytes::Bytes| Pod::placed_from_json(json).map(|pod| pod.uid().into());
-                pods.iter().map(uid).collect::<Result<_, _>>()?
-            }
+            Victims::Pods(_) => found.iter().map(|pod| pod.uid().into()).collect(),
         };
-        Ok(SurvivingCandidate { candidate: at as u32, victims, pdb_violations: query.pdb_violations })
+        let spans_nodes = spans_nodes(query, found.iter());
+        Ok(SurvivingCandidate { candidate: at as u32, victims, spans_nodes, pdb_violations: query.pdb_violations })
     };
     let kept = queries.iter().enumerate().map(keep).collect::<Result<_, DecideError>>()?;
-    Ok(PreemptOutcome { kept, dropped: vec![] })
+    Ok(PreemptOutcome { kept, ..PreemptOutcome::default() })
+}
+
+fn spans_nodes<'p>(query: &CandidateQuery<'_>, mut victims: impl Iterator<Item = &'p Arc<Pod>>) -> bool {
+    victims.any(|victim| victim.node().is_some_and(|node| node != query.node))
+}
+
+// === impl Everywhere ===
+
+impl<'c> Everywhere<'c> {
+    fn of(cluster: Option<&'c Cluster>) -> Self {
+        Self { cluster, by_uid: OnceCell::new() }
+    }
+
+    /// The candidate's victims, of which most are on its node.
+    fn victims(&self, query: &CandidateQuery<'_>) -> Result<Found<Vec<Arc<Pod>>>, DecideError> {
+        let uids = match &query.victims {
+            Victims::Uids(uids) => uids,
+            Victims::Pods(objects) => {
+                let pods = objects.iter().map(|json| Ok(Arc::new(Pod::placed_from_json(json)?)));
+                return pods.collect::<Result<_, DecideError>>().map(Ok);
+            }
+        };
+        let on_node = self.cluster.and_then(|cluster| cluster.placed_on(&query.node));
+        let find = |uid: &Cow<'_, str>| {
+            let own = on_node.as_deref().and_then(|placed| placed.pods().get(placed.position(uid)? as usize));
+            let found = own.or_else(|| self.by_uid().get(uid.as_ref()).copied());
+            found.cloned().ok_or_else(|| format!("victim with the UID {uid} not seen yet").into())
+        };
+        Ok(uids.iter().map(find).collect())
+    }
+
+    fn by_uid(&self) -> &HashMap<&'c str, &'c Arc<Pod>> {
+        self.by_uid.get_or_init(|| {
+            let slots = self.cluster.into_iter().flat_map(|cluster| cluster.slots().iter());
+            let pods = slots.filter_map(|slot| slot.placed.as_deref()).flat_map(Placed::pods);
+            pods.map(|pod| (pod.uid(), pod)).collect()
+        })
+    }
 }
 
 // === impl Preempting ===
@@ -131,11 +179,12 @@ impl<'p> Preempting<'p> {
         let counted = without.as_ref().or(cluster.map(AsRef::as_ref));
         let (mut slots, mut candidates, mut origins) = (vec![], vec![], vec![]);
         let mut dropped = BTreeMap::new();
+        let everywhere = Everywhere::of(cluster.map(AsRef::as_ref));
         for (at, query) in queries.iter().enumerate() {
             if matches!(query.victims, Victims::Uids(_)) && cluster.is_none() {
                 return Err(DecideError::NoCluster);
             }
-            match place(query, cluster.map(AsRef::as_ref), counted, node_cache)? {
+            match place(query, &everywhere, counted, node_cache)? {
                 Ok((slot, victims)) => {
                     slots.push(slot);
                     let pdb_violations = query.pdb_violations.clamp(0, i64::from(u32::MAX)) as u32;
@@ -252,16 +301,27 @@ impl<'p> Preempting<'p> {
     fn finish(self, queries: &[CandidateQuery<'_>]) -> PreemptOutcome {
         let keep = |candidate: &u32| {
             let origin = self.origins[*candidate as usize];
-            let pods = self.pods_of(*candidate);
-            let victims = self.candidates[*candidate as usize].victims.iter();
+            let (pods, query) = (self.pods_of(*candidate), &queries[origin as usize]);
+            let of = |candidates: &[Candidate]| {
+                let victims = candidates[*candidate as usize].victims.iter();
+                victims.map(|victim| &pods[*victim as usize]).collect::<Vec<_>>()
+            };
             SurvivingCandidate {
                 candidate: origin,
-                victims: victims.map(|victim| pods[*victim as usize].uid().into()).collect(),
-                pdb_violations: queries[origin as usize].pdb_violations,
+                victims: of(&self.candidates).iter().map(|pod| pod.uid().into()).collect(),
+                spans_nodes: spans_nodes(query, of(&self.proposed).into_iter()),
+                pdb_violations: query.pdb_violations,
             }
         };
-        let kept = self.left().iter().map(keep).collect();
-        PreemptOutcome { kept, dropped: self.dropped.into_iter().collect() }
+        let left = self.left();
+        let sorted = |candidates: &[Candidate], at: &u32| {
+            let mut victims = candidates[*at as usize].victims.clone();
+            victims.sort_unstable();
+            victims
+        };
+        let has_replaced = left.iter().any(|at| sorted(&self.candidates, at) != sorted(&self.proposed, at));
+        let kept = left.iter().map(keep).collect();
+        PreemptOutcome { kept, dropped: self.dropped.into_iter().collect(), has_replaced }
     }
 }
 
@@ -279,44 +339,32 @@ fn ask_preempt(member: &Member, ask: &Ask, candidates: &[u32]) -> Result<Vec<Pre
     Ok(answers)
 }
 
-/// Looks the candidate's node and victims up. A proposed victim is on the node even if it does not count for the pod.
+/// Looks the candidate's node up, with its pods and with victims that are elsewhere, and the indices of the victims among
+/// them. A proposed victim is on the node even if it does not count for the pod.
 fn place(
     query: &CandidateQuery<'_>,
-    cluster: Option<&Cluster>,
+    everywhere: &Everywhere<'_>,
     counted: Option<&Cluster>,
     node_cache: &NodeCache,
-) -> Result<PlacedCandidate, DecideError> {
+) -> Result<Found<(Slot, Vec<u32>)>, DecideError> {
     let seen = counted.and_then(|cluster| cluster.slots().get(cluster.find(&query.node)? as usize)).cloned();
-    let (slot, mut victims) = match &query.victims {
-        Victims::Uids(uids) => {
-            let Some(mut slot) = seen else { return Ok(Err(NOT_SEEN.1.into())) };
-            let on_node = cluster.and_then(|cluster| cluster.placed_on(&query.node));
-            let mut pods = Vec::with_capacity(uids.len());
-            for uid in uids {
-                let found = on_node.as_deref().and_then(|placed| placed.pods().get(placed.position(uid)? as usize));
-                let Some(pod) = found else {
-                    return Ok(Err(format!("victim with the UID {uid} not seen yet").into()));
-                };
-                pods.push(Arc::clone(pod));
-            }
-            let victims = place_pods(&mut slot, pods);
-            (slot, victims)
-        }
-        Victims::Pods(objects) => {
+    let slot = match &query.victims {
+        Victims::Uids(_) => seen,
+        Victims::Pods(_) => {
             // A scheduler that sends whole objects has sent this node with a filter request, of this pod or of another:
             // candidates are mostly nodes that its own filters had refused for this one.
             let placed = seen.as_ref().and_then(|slot| slot.placed.clone());
             let sent = node_cache.known().by_name(&query.node).cloned().map(|node| Slot { node, placed });
-            let Some(mut slot) = sent.or(seen) else { return Ok(Err(NOT_SEEN.1.into())) };
-            let pods =
-                objects.iter().map(|json| Pod::placed_from_json(json).map(Arc::new)).collect::<Result<_, _>>()?;
-            let victims = place_pods(&mut slot, pods);
-            (slot, victims)
+            sent.or(seen)
         }
     };
-    let mut named = vec![false; slot.placed.as_deref().map_or(0, |placed| placed.pods().len())];
-    victims.retain(|victim: &u32| !std::mem::replace(&mut named[*victim as usize], true));
-    Ok(Ok((slot, victims)))
+    let Some(mut slot) = slot else { return Ok(Err(NOT_SEEN.1.into())) };
+    Ok(everywhere.victims(query)?.map(|pods| {
+        let mut victims = place_pods(&mut slot, pods);
+        let mut named = vec![false; slot.placed.as_deref().map_or(0, |placed| placed.pods().len())];
+        victims.retain(|victim: &u32| !std::mem::replace(&mut named[*victim as usize], true));
+        (slot, victims)
+    }))
 }
 
 /// Adds the pods that the node's own view does not have; returns the indices of all of them.

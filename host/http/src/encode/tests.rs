@@ -114,11 +114,12 @@ fn victims_are_answered_by_uid() {
     let kept = |candidate, victims: &[&str], pdb_violations| SurvivingCandidate {
         candidate,
         victims: victims.iter().map(|uid| (*uid).into()).collect(),
+        spans_nodes: false,
         pdb_violations,
     };
     let kept = vec![kept(0, &["u", "v"], 12), kept(2, &[], -3)];
     assert_eq!(
-        text(preempt(&[query("a"), query("b"), query("c")], &PreemptOutcome { kept, dropped: vec![] })),
+        text(preempt(&[query("a"), query("b"), query("c")], &PreemptOutcome { kept, ..PreemptOutcome::default() })),
         r#"{"NodeNameToMetaVictims":{"a":{"Pods":[{"UID":"u"},{"UID":"v"}],"NumPDBViolations":12},"c":{"Pods":[],"NumPDBViolations":-3}}}"#
     );
 }

@@ -4,12 +4,13 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use anyhow::{Result, ensure};
 use plimsoll_core::{Group, Member, Mode};
+use plimsoll_http::PREEMPT_POD_GROUPS;
 use serde::Serialize;
 
 use crate::output;
 
 /// The extender of one group: its URL, and the verbs that its policies have.
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Extender {
     pub(super) url_prefix: String,
@@ -36,7 +37,7 @@ pub(super) struct Extender {
 }
 
 /// The TLS part for an https URL. Its files are on the scheduler's machine, so they are not opened.
-#[derive(Default, PartialEq, Serialize)]
+#[derive(Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct TlsConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,7 +51,7 @@ pub(super) struct TlsConfig {
 }
 
 /// A resource; the scheduler calls only for pods that ask for one of its extender's.
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ManagedResource {
     name: String,
@@ -112,6 +113,29 @@ pub(super) fn ignore(extenders: &mut [Extender], ignored: &[String]) -> Result<(
         );
     }
     Ok(())
+}
+
+/// Gives each `preemptVerb` an extender of its own that is ignorable.
+///
+/// kube-scheduler keeps victims on other nodes than the candidate's only where such an extender answers with an error.
+pub(super) fn preempt_apart(extenders: &mut Vec<Extender>) {
+    let mut apart = vec![];
+    for extender in &mut *extenders {
+        let preempt_verb = extender.preempt_verb.take().map(|_| PREEMPT_POD_GROUPS);
+        apart.extend(preempt_verb.map(|verb| Extender {
+            preempt_verb: Some(verb),
+            filter_verb: None,
+            prioritize_verb: None,
+            bind_verb: None,
+            weight: None,
+            ignorable: true,
+            // A resource has one extender: this one is called about all pods.
+            managed_resources: vec![],
+            ..extender.clone()
+        }));
+    }
+    extenders.retain(|one| one.filter_verb.is_some() || one.prioritize_verb.is_some() || one.bind_verb.is_some());
+    extenders.extend(apart);
 }
 
 /// The policies of a group that are ever asked.

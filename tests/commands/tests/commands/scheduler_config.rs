@@ -242,6 +242,22 @@ fn a_resource_is_managed_by_one_extender_only() {
 }
 
 #[test]
+fn pods_of_groups_are_preempted_by_an_ignorable_extender_apart() {
+    let directory = tempdir().unwrap();
+    lay_group(directory.path(), "gpu", "gpu-binpack", "example.com/gpu-mem");
+    fs::copy(policies().join("preempt-guard.wasm"), directory.path().join("preempt-guard.wasm")).unwrap();
+    let config = json(&print(directory.path(), &["--pod-groups", "--output", "json"]));
+    let of = |extender: &Value| {
+        let resources = &extender["managedResources"][0]["name"];
+        json!([extender["filterVerb"], extender["bindVerb"], extender["preemptVerb"], extender["ignorable"], resources])
+    };
+    let extenders: Vec<Value> = config["extenders"].as_array().unwrap().iter().map(of).collect();
+    let apart = json!([null, null, "preempt-pod-groups", true, null]);
+    assert_eq!(extenders, [json!(["filter", "bind", null, false, "example.com/gpu-mem"]), apart.clone(), apart]);
+    assert_eq!(config["extenders"][2]["urlPrefix"], "http://127.0.0.1:8888/gpu");
+}
+
+#[test]
 fn a_group_with_a_policy_for_every_pod_manages_no_resource() {
     let directory = tempdir().unwrap();
     lay_group(directory.path(), "gpu", "gpu-binpack", "example.com/gpu-mem");

@@ -131,8 +131,25 @@ async fn victims_are_answered_by_uid_in_both_modes() {
         check::preempt(by_uid.as_bytes(), &reply).unwrap();
         assert_eq!(reply.text(), expected, "{request}");
     }
-    let none = client.post("/preempt", r#"{"Pod":{},"NodeNameToMetaVictims":null}"#).await.unwrap();
-    assert_eq!(none.text(), r#"{"NodeNameToMetaVictims":{}}"#);
+    // The pods of a group may be on several nodes: kube-scheduler keeps them where nothing is changed, by an error.
+    let none = r#"{"NodeNameToMetaVictims":{}}"#;
+    let unchanged = r#"{"Error":"no candidate is changed: kube-scheduler keeps them, as this extender is ignorable"}"#;
+    let one = by_uid.replace(r#","node-00001":{"Pods":[{"UID":"w"}],"NumPDBViolations":0}"#, "");
+    let (group, two_groups) =
+        (one.replace(r#"{"UID":"u"}"#, r#"{"UID":"w"}"#), by_uid.replace(r#""UID":"u""#, r#""UID":"w""#));
+    for (path, request, status, body) in [
+        ("preempt", r#"{"Pod":{},"NodeNameToMetaVictims":null}"#, 200, none),
+        ("preempt", &group, 200, none),
+        ("preempt-pod-groups", &one, 409, unchanged),
+        ("preempt-pod-groups", &group, 409, unchanged),
+        ("preempt-pod-groups", by_uid, 200, expected),
+        ("preempt-pod-groups", &two_groups, 200, none),
+        ("preempt-pod-groups", "[]", 200, none),
+        ("no-group/preempt-pod-groups", &one, 200, none),
+    ] {
+        let reply = client.post(&format!("/{path}"), request.to_owned()).await.unwrap();
+        assert_eq!((reply.status, reply.text().as_str()), (status, body), "{path} {request}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use plimsoll_e2e::{ControlPlane, pod};
-use plimsoll_harness::{Plimsoll, policies, tempdir};
+use plimsoll_e2e::{ControlPlane, pod, skip_before};
+use plimsoll_harness::{Plimsoll, guest, policies, tempdir, wait_until};
 use serde_json::json;
 
 use crate::{lay_policies, with_nodes};
@@ -68,6 +68,44 @@ fn preempt_guard_forbids_the_victim_that_the_scheduler_would_choose() {
     let node = node_of_the_preemptor(&guarded);
     assert_ne!(node, "team-a-b");
     assert_eq!(victims(&guarded), [format!("low-{node}")]);
+}
+
+/// Each group has a pod on two nodes. kube-scheduler names both as victims for one of the nodes.
+#[test]
+fn the_pods_of_a_group_are_evicted_together_or_not_at_all() {
+    if skip_before(37, "evicts the pods of a group one by one") {
+        return;
+    }
+    let (cluster, directory) = (with_nodes(), tempdir().unwrap());
+    create_priorities(&cluster);
+    fs::copy(policies().join("preempt-guard.wasm"), directory.path().join("preempt-guard.wasm")).unwrap();
+    fs::write(directory.path().join("preempt-guard.yaml"), "settings: {protect: {app: shared-b}}\n").unwrap();
+    fs::copy(guest("zone_drain_v1"), directory.path().join("zone-drain.wasm")).unwrap();
+    for pool in ["shared", "team-a"] {
+        let spec = json!({"priorityClassName": "low", "schedulingPolicy": {"gang": {"minCount": 2}}, "disruptionMode": {"all": {}}});
+        cluster.create(&json!({"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup", "metadata": {"name": pool, "namespace": "web"}, "spec": spec})).unwrap();
+        for node in [format!("{pool}-a"), format!("{pool}-b")] {
+            let bound =
+                json!({"nodeName": node, "priorityClassName": "low", "schedulingGroup": {"podGroupName": pool}});
+            cluster.create(&pod("web", &node, "8", &bound)).unwrap();
+        }
+    }
+    let gateway = cluster.gateway_with_kubeconfig(directory.path(), &[]).unwrap();
+    let _scheduler = cluster.schedule_with(gateway.wire, directory.path(), &["--pod-groups"]).unwrap();
+    let preempt = |name: &str, pool: &str| {
+        let selector = json!({"example.com/pool": pool, "topology.kubernetes.io/zone": "a"});
+        cluster
+            .create(&pod("web", name, "8", &json!({"priorityClassName": "high", "nodeSelector": selector})))
+            .unwrap();
+    };
+    preempt("blocked", "shared");
+    let failure = cluster.failure_of("web", "blocked").unwrap();
+    assert!(failure.contains("no candidate node for preemption"), "the guard protects shared-b: {failure}");
+    preempt("high", "team-a");
+    assert_eq!(cluster.node_of("web", "high").unwrap(), "team-a-a");
+    let names = || cluster.kubectl(&["get", "pods", "-n", "web", "-o", "jsonpath={.items[*].metadata.name}"]).ok();
+    let left = wait_until("both pods of the group to be gone", || names().filter(|names| !names.contains("team-a")));
+    assert_eq!(left.unwrap(), "blocked high shared-a shared-b");
 }
 
 /// Every node is taken by one pod; the one on `team-a-b` has the lowest priority.

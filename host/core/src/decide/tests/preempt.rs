@@ -6,7 +6,8 @@ use super::fixture::*;
 use crate::{
     decide::{CandidateQuery, NodeObject, Victims},
     model::{
-        CandidateRead, Cluster, FaultKind, NodeRead, OnError, PlacedRead, Preemption, Read, Value, Verb, Verdict, View,
+        CandidateRead, Cluster, FaultKind, NodeRead, OnError, PlacedRead, Preemption, Read, Selector, Value, Verb,
+        Verdict, View,
     },
 };
 
@@ -115,12 +116,12 @@ fn a_victim_named_twice_is_gone_once() {
 fn what_the_cluster_does_not_know_is_dropped() {
     let fixture = mk_fixture(vec![("cpu", mk_fits_cpu())]);
     let outcome = fixture
-        .preempt(&[mk_candidate("n9", &["a"]), mk_candidate("n1", &["c", "d"]), mk_candidate("n1", &["c"])])
+        .preempt(&[mk_candidate("n9", &["a"]), mk_candidate("n1", &["c", "e"]), mk_candidate("n1", &["c"])])
         .unwrap();
     assert_eq!(kept(&outcome), [(2, vec!["c"])]);
     assert_eq!(
         dropped(&outcome),
-        [(0, "plimsoll: node not seen yet"), (1, "plimsoll: victim with the UID d not seen yet")]
+        [(0, "plimsoll: node not seen yet"), (1, "plimsoll: victim with the UID e not seen yet")]
     );
 }
 
@@ -237,6 +238,47 @@ fn the_filter_of_a_policy_waits_for_its_own_preempt_alone() {
     let refused = mk_fixture(vec![("alone", mk_alone(&[0, 1, 2])), ("pool", mk_refusing(&["n1"], "wrong pool"))]);
     assert_eq!(dropped(&refused.preempt(&[mk_candidate("n1", &["c"])]).unwrap()), [(0, "pool: wrong pool")]);
     assert!(refused.calls().iter().all(|call| call.policy == "pool"), "filters without preempt come first");
+}
+
+/// Pods of a group are evicted together: d of n2 is a victim for n1.
+#[test]
+fn a_candidate_is_judged_with_its_victims_on_other_nodes() {
+    let fits_without = FakePolicy::default().filter_each(|view, node| {
+        assert_eq!((requested(view, node), number(view, Read::PlacedCount(node))), (3000, 2));
+        let selector = Selector { namespace: Some("web"), ..Selector::all() };
+        assert_eq!(number(view, Read::ClusterCount(selector)), 2);
+        Verdict::Fits
+    });
+    let guard = |protected: &'static str| {
+        FakePolicy::default().preempt_each(move |view, at| {
+            let Ok(Value::Indices(victims)) = view.read(Read::Candidate(at, CandidateRead::Victims)) else { panic!() };
+            let name = |victim: &u32| view.read(Read::Placed(at, *victim, PlacedRead::Name));
+            let is_protected = victims.iter().any(|victim| name(victim) == Ok(Value::text(protected)));
+            if is_protected { Preemption::Reject("protected".into()) } else { Preemption::Keep }
+        })
+    };
+    let replace =
+        |victims: &'static [u32]| FakePolicy::default().preempt_each(move |_, _| Preemption::Replace(victims.to_vec()));
+    let table = [
+        (FakePolicy::default().score_each(|_, _| 1), true, false),
+        (fits_without.function(), true, false),
+        (guard("a"), true, false),
+        (guard("d"), false, false),
+        (replace(&[3, 2]), true, false),
+        (replace(&[2]), true, true),
+        (mk_alone(&[0, 1, 2, 3]), true, true),
+        (mk_alone(&[]), false, false),
+        (mk_refusing(&["n1"], "wrong pool"), false, false),
+    ];
+    for (row, (policy, stays, is_replaced)) in table.into_iter().enumerate() {
+        let fixture = mk_fixture(vec![("p", policy)]);
+        let full = mk_full("n1", &[mk_placed("c", "n1", 3, "4"), mk_placed("d", "n2", 1, "8")]);
+        for candidate in [mk_candidate("n1", &["c", "d"]), full] {
+            let outcome = fixture.preempt(&[candidate]).unwrap();
+            let spanning: Vec<bool> = outcome.kept.iter().map(|kept| kept.spans_nodes).collect();
+            assert_eq!((&spanning[..], outcome.has_replaced), (&[true][..usize::from(stays)], is_replaced), "{row}");
+        }
+    }
 }
 
 #[test]

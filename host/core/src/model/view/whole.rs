@@ -139,10 +139,14 @@ impl View {
         for node in nodes {
             let gone = self.gone_from(node as u32);
             let Ok(Slot { node, placed: Some(placed) }) = self.slot(node as u32) else { continue };
-            // A scheduler that sends whole objects may name pods that the cluster does not have yet.
-            let known = cluster.find(node.name()).and_then(|at| cluster.slots().get(at as usize));
-            let Some(Slot { node, placed: Some(known) }) = known else { continue };
             for pod in gone.iter().filter_map(|at| placed.pods().get(*at as usize)).filter(|pod| !is_hidden(pod)) {
+                // A victim of a group may be on another node. A scheduler that sends whole objects may name pods that the
+                // cluster does not have yet.
+                let at = cluster.find(pod.node().unwrap_or(node.name()));
+                let Some(Slot { node, placed: Some(known) }) = at.and_then(|at| cluster.slots().get(at as usize))
+                else {
+                    continue;
+                };
                 if known.pods().iter().any(|own| own.is_same_object(pod)) {
                     each(pod, Some(node));
                 }
