@@ -323,7 +323,8 @@ impl Gateway {
         let (group, slots, received) = (self.group(&rejected.group)?, rejected.slots(cluster), self.clock.now());
         let nodes = Nodes::Slots { cluster: Some(cluster), slots: &slots };
         let query = Query { pod: Arc::clone(&rejected.pod), nodes, received, may_bind: false };
-        let context = self.context(&query, Some(cluster), OwnPlace::AsThePodSays)?.with_tentative(&rejected.tentative);
+        let context = self.context(&query, Some(cluster), OwnPlace::AsThePodSays)?;
+        let context = context.with_tentative(rejected.tentative(received));
         let observer = Arc::new(BackgroundObserver(Arc::clone(&self.observer)));
         let caller = Caller::new(Arc::clone(&self.clock), observer, received, self.request_timeout).in_background();
         let (outcome, inserts) = self.decide(&caller, |caller| decide::filter(caller, &group, &context))?;

@@ -26,8 +26,8 @@ use super::{
 use crate::model::{Gang, Mode, Placed, Pod, Verb};
 
 /// A simulation is over when no member was asked about for this long. kube-scheduler asks about the next member as soon
-/// as it has the reply and has run its own plugins.
-const MAX_PAUSE: Duration = Duration::from_secs(3);
+/// as it has the reply and has run its own plugins and other extenders, of which the slow ones take some 100 ms.
+const MAX_PAUSE: Duration = Duration::from_secs(1);
 
 /// Maximum members of all simulations together; the oldest simulations go first.
 const MAX_MEMBERS: usize = 10_000;
@@ -49,7 +49,8 @@ struct Simulation {
 /// A member that was asked about.
 #[derive(Debug)]
 struct GangMember {
-    uid: Box<str>,
+    /// A pod that is created again has the same name often, and never the same UID.
+    name: Box<str>,
     /// The pod on its node; none where it got none.
     place: Option<Arc<Pod>>,
     /// Whether it was asked about the node that it is nominated for, alone. If that is rejected, kube-scheduler asks about
@@ -120,10 +121,10 @@ impl Gangs {
         let mut gangs = self.0.lock();
         gangs.retain(|_, simulation| now.saturating_duration_since(simulation.last_asked) <= MAX_PAUSE);
         let mut members = gangs.remove(gang).map_or_else(Vec::new, |simulation| simulation.members);
-        let uid = query.pod.uid();
+        let name = query.pod.name();
         let (is_again, goes_on) = match members.as_slice() {
-            [.., last] if *last.uid == *uid => (true, last.is_preliminary && last.place.is_none()),
-            members => (members.iter().any(|member| *member.uid == *uid), false),
+            [.., last] if *last.name == *name => (true, last.is_preliminary && last.place.is_none()),
+            members => (members.iter().any(|member| *member.name == *name), false),
         };
         if goes_on {
             members.pop();
@@ -133,7 +134,7 @@ impl Gangs {
         let places = members.iter().filter_map(|member| member.place.clone()).collect();
         let is_preliminary =
             !goes_on && query.nodes.len() == 1 && query.pod.field("/status/nominatedNodeName").is_some();
-        members.push(GangMember { uid: uid.into(), place: None, is_preliminary });
+        members.push(GangMember { name: name.into(), place: None, is_preliminary });
         while members.len() + gangs.values().map(|simulation| simulation.members.len()).sum::<usize>() > MAX_MEMBERS {
             let oldest = gangs.iter().min_by_key(|(_, simulation)| simulation.last_asked).map(|(gang, _)| gang.clone());
             let Some(oldest) = oldest else { break };
@@ -148,7 +149,7 @@ impl Gangs {
         let mut gangs = self.0.lock();
         let Some(simulation) = gangs.get_mut(gang) else { return };
         simulation.last_asked = now;
-        if let Some(member) = simulation.members.iter_mut().rfind(|member| *member.uid == *pod.uid()) {
+        if let Some(member) = simulation.members.iter_mut().rfind(|member| *member.name == *pod.name()) {
             member.place = Some(Arc::new(pod));
         }
     }
@@ -156,7 +157,7 @@ impl Gangs {
     /// A pod is being bound: its place is reserved from now on, or it has none.
     pub(crate) fn bound(&self, uid: &str) {
         let mut gangs = self.0.lock();
-        let members = gangs.values_mut().flat_map(|simulation| &mut simulation.members);
-        members.filter(|member| *member.uid == *uid).for_each(|member| member.place = None);
+        let places = gangs.values_mut().flat_map(|simulation| &mut simulation.members).map(|member| &mut member.place);
+        places.filter(|place| place.as_ref().is_some_and(|pod| pod.uid() == uid)).for_each(|place| *place = None);
     }
 }

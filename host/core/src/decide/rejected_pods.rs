@@ -48,7 +48,7 @@ pub(crate) struct RejectedPod {
     /// The nodes that kube-scheduler's own filters accept; none if they are not known.
     nodes: Option<Arc<[Arc<str>]>>,
     /// The members of its pod group that had a tentative place.
-    pub(crate) tentative: Vec<Arc<Pod>>,
+    tentative: Vec<Arc<Pod>>,
     /// The cluster that it was decided from last.
     cluster: Weak<Cluster>,
     asked: Instant,
@@ -118,6 +118,11 @@ impl RejectedPod {
     fn may_be_outdated(&self, cluster: &Arc<Cluster>, now: Instant) -> bool {
         !std::ptr::eq(self.cluster.as_ptr(), Arc::as_ptr(cluster))
             && now.saturating_duration_since(self.asked) < MAX_LAG
+    }
+
+    /// The pods that count for it alone. Later they may be gone: of a pod that waits and is deleted plimsoll hears nothing.
+    pub(crate) fn tentative(&self, now: Instant) -> &[Arc<Pod>] {
+        if now.saturating_duration_since(self.asked) < MAX_LAG { &self.tentative } else { &[] }
     }
 
     /// The slots of its nodes in a cluster.

@@ -29,11 +29,13 @@ fn mk_limit(on_node: i64, in_all: i64, gang: Gang) -> Arc<Member> {
     mk_member("limit", filter.function(), |config| config.gang = gang)
 }
 
-/// A pod `a`, a pod `a@g` of the group `g`, or a pod `a@g>n1` that is nominated for `n1` too.
+/// A pod `a`, a pod `a@g` of the group `g`, or a pod `a@g>n1` that is nominated for `n1` too; `a'` is another pod of the
+/// same name.
 fn mk_pod(text: &str) -> Arc<Pod> {
     let (text, nominated) = text.split_once('>').unwrap_or((text, ""));
     let (uid, gang) = text.split_once('@').unwrap_or((text, ""));
-    let mut pod = json!({"metadata": {"name": uid, "namespace": "ml", "uid": uid}, "spec": {}, "status": {}});
+    let name = uid.trim_end_matches('\'');
+    let mut pod = json!({"metadata": {"name": name, "namespace": "ml", "uid": uid}, "spec": {}, "status": {}});
     if !gang.is_empty() {
         pod["spec"]["schedulingGroup"] = json!({"podGroupName": gang});
     }
@@ -55,18 +57,20 @@ fn ask(fixture: &Fixture, pod: &str, names: &[&str], is_whole: bool, may_bind: b
     names.iter().filter(|name| !refused.contains_key(**name)).copied().collect::<Vec<_>>().join(" ")
 }
 
-/// Each case is a list of `pod [of nodes] -> nodes that are left`; `wait` lets the time of a simulation pass.
+/// Each case is a list of `pod [of nodes] -> nodes that are left`; `wait` lets milliseconds pass.
 #[test]
 fn members_of_a_gang_see_those_before_them_in_the_same_simulation_and_nobody_else_does() {
     let (all, one) = (i64::MAX, 1);
-    let cases: [(&str, i64, i64, &str); 11] = [
+    let cases: [(&str, i64, i64, &str); 13] = [
         ("one too many", one, all, "a@g -> n1, b@g -> n2, c@g -> n3, d@g -> "),
         ("the simulation is repeated", one, all, "a@g -> n1, b@g -> n2, a@g -> n1, b@g -> n2, c@g -> n3"),
         ("it begins with another member", one, all, "a@g -> n1, b@g -> n2, c@g -> n3, b@g -> n1, a@g -> n2"),
         ("the only member is repeated", one, all, "a@g -> n1, a@g -> n1"),
         ("the last member is repeated", one, all, "a@g -> n1, b@g -> n2, b@g -> n1"),
         ("other pods", one, all, "a@g -> n1, x@h -> n1, p -> n1 n2 n3, b@g -> n2, y@h -> n2"),
-        ("its time is over", one, all, "a@g -> n1, wait -> , b@g -> n1"),
+        ("the next member is late", one, all, "a@g -> n1, wait 1000 -> , b@g -> n2"),
+        ("its time is over", one, all, "a@g -> n1, wait 1001 -> , b@g -> n1"),
+        ("it is created again", one, all, "a@g -> n1, b@g -> n2, b'@g -> n1, a'@g -> n2, c'@g -> n3"),
         ("spread, then filled", 2, all, "a@g -> n1, b@g -> n2, c@g -> n3, d@g -> n1, e@g -> n2, f@g -> n3, g@g -> "),
         ("counted in all", all, 2, "a@g -> n1, b@g -> n2, c@g -> "),
         (
@@ -82,8 +86,8 @@ fn members_of_a_gang_see_those_before_them_in_the_same_simulation_and_nobody_els
             let fixture = Fixture::of([mk_limit(on_node, in_all, Gang::Exact)]);
             for step in steps.split(", ") {
                 let (asked, expected) = step.split_once("-> ").unwrap();
-                if asked.trim() == "wait" {
-                    fixture.clock.advance(Duration::from_secs(10));
+                if let Some(wait) = asked.trim().strip_prefix("wait ") {
+                    fixture.clock.advance(Duration::from_millis(wait.parse().unwrap()));
                     continue;
                 }
                 let (pod, nodes) = asked.trim().split_once(" of ").unwrap_or((asked.trim(), "n1 n2 n3"));
@@ -117,6 +121,21 @@ fn a_member_counts_once_wherever_the_cluster_has_it_and_not_after_its_bind() {
     assert_eq!(ask(&fixture, "d@g", &NODES, false, true), "n2", "a");
 }
 
+/// Where kube-scheduler binds, plimsoll hears of no bind call.
+#[test]
+fn a_member_that_the_cluster_has_on_its_node_already_counts_once() {
+    for is_whole in [false, true] {
+        let fixture = Fixture::of([mk_limit(2, 3, Gang::Exact)]);
+        let nodes = NODES.map(|name| mk_node(name, &[]));
+        fixture.gateway.set_cluster(mk_cluster(&nodes, &[]));
+        assert_eq!(ask(&fixture, "a@g", &["n1"], is_whole, true), "n1");
+        fixture.gateway.set_cluster(mk_cluster(&nodes, &[mk_placed("a", "n1", 0, "1")]));
+        assert_eq!(ask(&fixture, "b@g", &["n1"], is_whole, true), "n1", "a");
+        assert_eq!(ask(&fixture, "c@g", &NODES, is_whole, true), "n2", "a and b in all");
+        assert_eq!(ask(&fixture, "d@g", &NODES, is_whole, true), "", "a, b and c");
+    }
+}
+
 #[test]
 fn the_best_node_is_taken_and_only_for_clients_that_bind_and_policies_that_ask_for_it() {
     let best = || FakePolicy::default().score_each(|view, node| if name_of(view, node) == "n2" { 90 } else { 80 });
@@ -134,16 +153,17 @@ fn the_best_node_is_taken_and_only_for_clients_that_bind_and_policies_that_ask_f
     }
 }
 
+/// Later they may be gone: of a pod that waits and is deleted plimsoll hears nothing.
 #[test]
-fn a_member_that_its_gang_left_without_a_node_is_decided_again_with_the_gang() {
-    let fixture = Fixture::of([mk_limit(1, i64::MAX, Gang::Exact)]);
-    fixture.gateway.keep_rejected_pods();
-    for (pod, left) in [("a@g", "n1"), ("b@g", "")] {
-        assert_eq!(ask(&fixture, pod, &["n1"], false, true), left);
-    }
-    let change = |limit| {
+fn a_member_that_its_gang_left_without_a_node_is_decided_again_with_the_gang_for_a_minute() {
+    for (wait, limit, is_free) in [(59, 1, false), (0, 2, true), (60, 1, true)] {
+        let fixture = Fixture::of([mk_limit(1, i64::MAX, Gang::Exact)]);
+        fixture.gateway.keep_rejected_pods();
+        for (pod, left) in [("a@g", "n1"), ("b@g", "")] {
+            assert_eq!(ask(&fixture, pod, &["n1"], false, true), left);
+        }
+        fixture.clock.advance(Duration::from_secs(wait));
         fixture.gateway.set_roster(Arc::new(Roster::of_root(vec![mk_limit(limit, i64::MAX, Gang::Exact)])));
-        fixture.gateway.frees_rejected_pods()
-    };
-    assert_eq!((change(1), change(2)), (false, true));
+        assert_eq!(fixture.gateway.frees_rejected_pods(), is_free, "after {wait} s, {limit} on a node");
+    }
 }

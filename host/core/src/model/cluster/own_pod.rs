@@ -113,13 +113,14 @@ impl Cluster {
         Some(Self { facts: self.facts.clone(), ..self.successor(slots) })
     }
 
-    /// The same cluster with these pods on the nodes that they name, instead of where they are nominated.
+    /// The same cluster with these pods on the nodes that they name, once: instead of where they are nominated, and where
+    /// they are on that node already.
     pub(crate) fn with_tentative(&self, pods: &[Arc<Pod>]) -> Self {
         let mut slots = self.slots.clone();
         let slot = |pod: &Pod| self.find(pod.node()?);
         for pod in pods {
-            let nominated = self.reserved.get(pod.uid()).and_then(|nominated| slot(nominated));
-            nominated.and_then(|slot| change_pods(&mut slots, slot, |placed| placed.without(pod)));
+            let known = slot(self.reserved.get(pod.uid()).unwrap_or(pod));
+            known.and_then(|slot| change_pods(&mut slots, slot, |placed| placed.without(pod)));
             slot(pod).and_then(|slot| change_pods(&mut slots, slot, |placed| Some(placed.with(pod))));
         }
         Self { facts: self.facts.clone(), ..self.successor(slots) }
@@ -151,8 +152,9 @@ impl WholeCluster {
     /// Counts these pods: see [`Cluster::with_tentative`].
     pub(crate) fn count_tentative(&mut self, pods: &[Arc<Pod>]) {
         let Some(cluster) = &self.cluster else { return };
-        let nominated = |pod: &Arc<Pod>| cluster.placed_pod(cluster.reserved.get(pod.uid())?, OwnPlace::AsThePodSays);
-        self.hidden.extend(pods.iter().filter_map(nominated));
+        let known =
+            |pod: &Arc<Pod>| cluster.placed_pod(cluster.reserved.get(pod.uid()).unwrap_or(pod), OwnPlace::AsThePodSays);
+        self.hidden.extend(pods.iter().filter_map(known));
         let node = |pod: &Pod| Some(Arc::clone(&cluster.slots.get(cluster.find(pod.node()?)? as usize)?.node));
         self.tentative = pods.iter().map(|pod| PlacedPod { node: node(pod), pod: Arc::clone(pod) }).collect();
     }
