@@ -21,10 +21,10 @@ use crate::metrics::WakeMetrics;
 /// The annotation that is changed.
 const WAKE: &str = "plimsoll.dev/wake";
 
-/// The shortest pause between two wakes.
-const PAUSE: Duration = Duration::from_secs(1);
+/// The shortest pause between two wakes, and the longest: a change must not wait for long.
+const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(5));
 
-/// Pods are decided again for at most one part in so many of the time.
+/// Within these limits, pods are decided again for at most one part in so many of the time.
 const SHARE: u32 = 20;
 
 /// Time limit for the API server.
@@ -68,7 +68,7 @@ impl Waker {
             if is_any_free {
                 self.wake().await;
             }
-            sleep(PAUSE.max(took * SHARE)).await;
+            sleep((took * SHARE).clamp(PAUSES.0, PAUSES.1)).await;
         }
     }
 
@@ -78,6 +78,9 @@ impl Waker {
         let patched = timeout(API_TIMEOUT, self.api.annotate_storage_capacity(namespace, object, WAKE, &now));
         let patched = patched.await.unwrap_or_else(|_| Err("the API server does not answer in time".to_owned()));
         self.metrics.woke(patched.is_ok());
+        if patched.is_err() {
+            self.gateway.not_woken();
+        }
         match &patched {
             Ok(()) => debug!("kube-scheduler is told to try rejected pods again"),
             Err(error) if self.failure.as_ref() != Some(error) => {

@@ -299,7 +299,7 @@ impl Gateway {
         // A cluster that comes after this counts as another change.
         let (Some(rejected), Some(cluster)) = (self.rejected.get(), self.cluster()) else { return false };
         let is_changed = self.last_revisited.swap(changes, Ordering::SeqCst) != changes;
-        let mut due = rejected.due(is_changed || self.roster().reads_time(), &cluster, self.clock.now());
+        let mut due = rejected.due(is_changed, self.roster().reads_time(), &cluster, self.clock.now());
         if due.is_empty() {
             return false;
         }
@@ -308,14 +308,18 @@ impl Gateway {
                 rejected.remove(pod.uid());
             }
         }
-        let mut is_any_free = false;
-        for (uid, pod) in due {
-            let keeps_node = self.keeps_node(&pod, &cluster);
-            is_any_free |= keeps_node == Ok(true);
+        // One wake is for all pods.
+        due.values().any(|pod| {
+            let keeps_node = self.keeps_node(pod, &cluster);
+            let is_free = keeps_node == Ok(true);
             // A fault of a policy may pass.
-            rejected.decided(&uid, keeps_node.unwrap_or(true), &cluster, self.clock.now());
-        }
-        is_any_free
+            rejected.decided(pod, keeps_node.unwrap_or(true), &cluster, self.clock.now()) && is_free
+        })
+    }
+
+    /// The wake after [`Gateway::frees_rejected_pods`] has failed: no pod has spent its last one.
+    pub fn not_woken(&self) {
+        self.changes.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Whether a filter request about the pod would keep a node now.

@@ -33,7 +33,7 @@ const MAX_LAG: Duration = Duration::from_mins(1);
 const MIN_SAMPLE: usize = 100;
 
 /// The number of times that a pod which stays rejected causes a wake without another change. The pauses double from 1 s
-/// to 32 s.
+/// to 32 s. Then each early ask causes one more; the pause is longer than [`MAX_LAG`], since a wake causes an ask itself.
 const MAX_WAKES: u32 = 6;
 
 /// By UID.
@@ -86,9 +86,15 @@ impl RejectedPods {
         self.0.lock().remove(uid);
     }
 
-    /// The pods to decide again, by UID: all if anything `is_changed`, those that kube-scheduler may have asked about before
-    /// the watch showed the `cluster`, and those whose wake has freed nothing, after a pause.
-    pub(crate) fn due(&self, is_changed: bool, cluster: &Arc<Cluster>, now: Instant) -> HashMap<Box<str>, RejectedPod> {
+    /// The pods to decide again, by UID: all if anything `is_changed` or a policy `reads_time`, those that kube-scheduler
+    /// may have asked about before the watch showed the `cluster`, and those whose wake has freed nothing, after a pause.
+    pub(crate) fn due(
+        &self,
+        is_changed: bool,
+        reads_time: bool,
+        cluster: &Arc<Cluster>,
+        now: Instant,
+    ) -> HashMap<Box<str>, RejectedPod> {
         let mut pods = self.0.lock();
         pods.retain(|_, own| now.saturating_duration_since(own.asked) < MAX_AGE);
         if is_changed {
@@ -96,19 +102,21 @@ impl RejectedPods {
             pods.values_mut().for_each(|own| own.wakes = own.wakes.min(MAX_WAKES - 1));
         }
         let is_due = |own: &RejectedPod| match own.pause_until {
-            None => is_changed || own.may_be_outdated(cluster, now),
-            Some(until) => until <= now && own.wakes < MAX_WAKES,
+            None => is_changed || reads_time || own.may_be_outdated(cluster, now),
+            Some(until) => until <= now && (own.wakes < MAX_WAKES || own.may_be_outdated(cluster, now)),
         };
         pods.iter().filter(|(_, own)| is_due(own)).map(|(uid, own)| (uid.clone(), own.clone())).collect()
     }
 
-    /// A pod was decided again. One that causes a wake is decided once more after a pause, any other after a change.
-    pub(crate) fn decided(&self, uid: &str, causes_wake: bool, cluster: &Arc<Cluster>, now: Instant) {
+    /// A pod was decided again. One that causes a wake is decided once more after a pause, any other after a change. Returns
+    /// whether this counts: it does not if the pod was asked about meanwhile.
+    pub(crate) fn decided(&self, pod: &RejectedPod, causes_wake: bool, cluster: &Arc<Cluster>, now: Instant) -> bool {
         let mut pods = self.0.lock();
-        let Some(own) = pods.get_mut(uid) else { return };
+        let Some(own) = pods.get_mut(pod.pod.uid()).filter(|own| own.asked == pod.asked) else { return false };
         own.cluster = Arc::downgrade(cluster);
         own.pause_until = causes_wake.then(|| now + Duration::from_secs(1 << own.wakes));
-        own.wakes = if causes_wake { own.wakes + 1 } else { 0 };
+        own.wakes = if causes_wake { MAX_WAKES.min(own.wakes + 1) } else { 0 };
+        true
     }
 }
 

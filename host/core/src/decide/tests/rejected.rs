@@ -1,9 +1,16 @@
 //! Pods that filter requests left without a node are decided again when something changes of which kube-scheduler does
 //! not hear.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use hashbrown::HashMap;
+use parking_lot::Mutex;
 
 use super::fixture::*;
 use crate::{
@@ -99,21 +106,75 @@ fn a_pod_is_freed_by_what_it_was_rejected_for_and_by_nothing_else() {
 
 #[test]
 fn a_pod_that_stays_rejected_causes_fewer_and_fewer_wakes() {
-    let fixture = mk_fixture();
-    fixture.gateway.set_roster(Arc::new(Roster::of_root(vec![])));
-    let wakes: Vec<u64> = (0..300)
-        .filter(|_| {
-            let is_freed = fixture.gateway.frees_rejected_pods();
+    let open = FakePolicy::default().function().importing(&["host.now"]).filter_each(|_, _| Verdict::Fits);
+    let in_vain = [0, 1, 3, 7, 15, 31];
+    let cases = [
+        ("an API server that refuses", vec![], true, [&in_vain[..], &[63, 95, 127, 159, 191, 223, 255, 287]].concat()),
+        ("a policy that reads the time", vec![mk_member("clock", open, |_| {})], false, in_vain.into()),
+        ("no policy", vec![], false, in_vain.into()),
+    ];
+    for (what, members, is_refused, expected) in cases {
+        let fixture = mk_fixture();
+        fixture.gateway.set_roster(Arc::new(Roster::of_root(members)));
+        let refuse = || {
+            if is_refused {
+                fixture.gateway.not_woken();
+            }
+        };
+        let wakes = wakes(&fixture, refuse, || {});
+        assert_eq!(wakes, expected, "{what}");
+        fixture.clock.advance(32 * SECOND);
+        fixture.gateway.set_roster(Arc::new(Roster::of_root(vec![])));
+        assert!(fixture.gateway.frees_rejected_pods(), "another change is another chance: {what}");
+        fixture.clock.advance(601 * SECOND);
+        fixture.gateway.set_roster(Arc::new(Roster::of_root(vec![])));
+        assert!(!fixture.gateway.frees_rejected_pods(), "kube-scheduler has not asked for ten minutes: {what}");
+    }
+}
+
+/// The seconds of the next 300 in which a pod causes a wake.
+fn wakes(fixture: &Fixture, at_wake: impl Fn(), each_second: impl Fn()) -> Vec<u64> {
+    let is_woken = |_: &u64| {
+        let is_freed = fixture.gateway.frees_rejected_pods();
+        if is_freed {
+            at_wake();
+        }
+        fixture.clock.advance(SECOND);
+        each_second();
+        is_freed
+    };
+    (0..300).filter(is_woken).collect()
+}
+
+#[test]
+fn one_freed_pod_ends_a_pass_and_one_that_was_asked_about_meanwhile_is_left_alone() {
+    let shared = Arc::new((AtomicUsize::new(0), AtomicBool::new(false), Mutex::new(None::<Arc<Fixture>>)));
+    let (calls, is_open, meanwhile) = &*shared;
+    let own = Arc::clone(&shared);
+    let policy = FakePolicy::default().filter(move |_, nodes| {
+        let (calls, is_open, meanwhile) = &*own;
+        calls.fetch_add(1, Ordering::SeqCst);
+        let fixture = meanwhile.lock().take();
+        let verdict =
+            if is_open.swap(fixture.is_none(), Ordering::SeqCst) { Verdict::Fits } else { unschedulable("no") };
+        if let Some(fixture) = fixture {
             fixture.clock.advance(SECOND);
-            is_freed
-        })
-        .collect();
-    assert_eq!(wakes, [0, 1, 3, 7, 15, 31]);
-    fixture.gateway.set_roster(Arc::new(Roster::of_root(vec![])));
-    assert!(fixture.gateway.frees_rejected_pods(), "another change is another chance");
-    fixture.clock.advance(601 * SECOND);
-    fixture.gateway.set_roster(Arc::new(Roster::of_root(vec![])));
-    assert!(!fixture.gateway.frees_rejected_pods(), "kube-scheduler has not asked about it for ten minutes");
+            fixture.filter_about("a", &["n1"]).unwrap();
+        }
+        Ok(vec![verdict; nodes.len()])
+    });
+    let fixture = Arc::new(Fixture::of([mk_member("gate", policy, |_| {})]));
+    fixture.gateway.keep_rejected_pods();
+    // Closed to the first request and open from then on, except to the one that comes meanwhile.
+    fixture.filter_about("a", &["n1"]).unwrap();
+    *meanwhile.lock() = Some(Arc::clone(&fixture));
+    assert!(!fixture.gateway.frees_rejected_pods(), "the newer answer counts");
+    is_open.store(false, Ordering::SeqCst);
+    fixture.filter_about("b", &["n1"]).unwrap();
+    calls.store(0, Ordering::SeqCst);
+    fixture.gateway.set_roster(fixture.gateway.roster());
+    assert!(fixture.gateway.frees_rejected_pods());
+    assert_eq!(calls.load(Ordering::SeqCst), 1, "one wake is for all");
 }
 
 /// At most one pod on a node, and the pod has been refused on each of `names`.
@@ -149,6 +210,19 @@ fn a_pod_is_freed_by_pods_and_nodes_that_the_watch_shows_after_kube_scheduler_ha
         fixture.gateway.set_cluster(cluster);
         assert_eq!(fixture.gateway.frees_rejected_pods(), is_freed, "{what}");
     }
+}
+
+#[test]
+fn an_early_ask_after_wakes_in_vain_causes_one_more() {
+    let fixture = mk_crowded(&["n1", "not-seen"]);
+    // The watch shows something each second, and n2, which kube-scheduler does not name, is free.
+    let ask = || drop(fixture.filter(&["n1", "not-seen"]).unwrap());
+    let change = || fixture.gateway.set_cluster(mk_nodes(&["n1", "n2"], &["n1"]));
+    change();
+    assert_eq!(wakes(&fixture, ask, change), [0, 1, 3, 7, 15, 31, 63]);
+    ask();
+    change();
+    assert_eq!(wakes(&fixture, ask, change), [0], "the ask that it causes is no early one");
 }
 
 #[test]
