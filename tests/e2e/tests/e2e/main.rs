@@ -7,6 +7,7 @@ mod chart;
 mod deadlock;
 mod demo;
 mod extenders;
+mod gangs;
 mod landing;
 #[cfg(feature = "nightly")]
 mod languages;
