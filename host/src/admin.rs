@@ -181,7 +181,7 @@ impl Admin for AdminState {
             let mut policy = describe(member, &roster);
             if self.is_blind(member) {
                 policy["missing"] = json!(["placed"]);
-            } else if let Some(why) = outrun(member, &roster, self.leadership.is_some()) {
+            } else if let Some(why) = outrun(member, &roster, self.leadership.is_some() && !self.binds_for_nobody) {
                 policy["notGuaranteed"] = why.into();
             }
             policy

@@ -6,7 +6,7 @@ mod scores;
 use std::{net::IpAddr, path::PathBuf, process::ExitCode};
 
 use anyhow::{Result, bail, ensure};
-use plimsoll_core::{Group, Roster, Verb};
+use plimsoll_core::{Gang, Group, Roster, Verb};
 use plimsoll_http::prioritize_verb;
 use serde::Serialize;
 
@@ -48,7 +48,10 @@ pub(super) fn scheduler_config(args: &SchedulerConfigArgs) -> Result<ExitCode> {
     let bind_group = bind_group(args, &roster);
     remark_on_limits(args, &roster, bind_group);
     let scales = Scales::new(args, &roster)?;
-    let groups = roster.groups();
+    let mut groups: Vec<_> = roster.groups().collect();
+    // It leaves one node, which no extender after it may refuse.
+    groups.sort_by_key(|(_, group)| group.members().iter().any(|member| member.config.gang == Gang::Exact));
+    let groups = groups.into_iter();
     let mut extenders: Vec<Extender> =
         groups.filter_map(|(name, group)| extender(args, &scales, bind_group, name, group)).collect();
     if extenders.is_empty() {
@@ -154,10 +157,15 @@ fn bind_group<'r>(args: &SchedulerConfigArgs, roster: &'r Roster) -> Option<&'r 
 /// Says which filters count pods that plimsoll does not bind.
 fn remark_on_limits(args: &SchedulerConfigArgs, roster: &Roster, bind_group: Option<&str>) {
     let outrun = roster.members().filter(|member| member.reads_pods() && bind_group != Some(&*member.group));
-    let outrun: Vec<&str> = outrun.map(|member| member.id()).collect();
+    let (exact, outrun): (Vec<_>, Vec<_>) = outrun.map(|member| (member.config.gang, member.id())).unzip();
     if outrun.is_empty() {
         return;
     }
+    let gangs = if bind_group.is_none() && exact.contains(&Gang::Exact) {
+        ", and gangs can be bound in part despite `gang: exact`"
+    } else {
+        ""
+    };
     let why = match bind_group {
         Some(_) => "kube-scheduler takes one extender with bindVerb, which is another group's".to_owned(),
         None if binds(args) => format!("without a client certificate nobody may bind at {}", args.url),
@@ -165,7 +173,7 @@ fn remark_on_limits(args: &SchedulerConfigArgs, roster: &Roster, bind_group: Opt
     };
     let outrun = outrun.join(", ");
     output::remark(&format!(
-        "filters that count pods ({outrun}): pods that are bound at the same time can pass their limits, since {why}"
+        "filters that count pods ({outrun}): pods that are bound at the same time can pass their limits, since {why}{gangs}"
     ));
 }
 

@@ -121,6 +121,13 @@ fn a_group_whose_filter_counts_binds_where_it_can_and_the_command_says_where_it_
     lay_counting(directory.path(), "c");
     let (lines, remark) = binds(&[]);
     assert!(lines == 1 && remark.contains("(c/at-most)") && remark.contains("which is another group's"), "{remark}");
+    let sidecar = "gang: exact\nsettings: {label: app, on_node: 4}\n";
+    fs::write(directory.path().join("b/at-most.yaml"), sidecar).unwrap();
+    let (_, remark) = binds(&["--no-bind"]);
+    assert!(remark.ends_with(", and gangs can be bound in part despite `gang: exact`"), "{remark}");
+    let printed = print(directory.path(), &[]).out;
+    let at = |group: &str| printed.find(&format!("8888/{group}"));
+    assert!(at("c").is_some() && at("c") < at("b"), "no extender may refuse the one node that b leaves: {printed}");
     lay_group(directory.path(), "z", "gpu-binpack", "example.com/gpu");
     let (lines, remark) = binds(&[]);
     assert!(lines == 1 && remark.contains("(b/at-most, c/at-most)"), "{remark}");
