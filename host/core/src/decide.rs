@@ -30,6 +30,7 @@ pub use node_cache::KnownNodes;
 pub use observer::{BindReport, CallOf, NoObserver, Observer, Outcome, ShadowRejections};
 pub use preempt::{PreemptOutcome, SurvivingCandidate};
 pub use query::{BindOutcome, CandidateQuery, DecideError, NodeObject, Nodes, Query, Unbound, Victims};
+pub use rejected_pods::MIN_SAMPLE;
 pub use roster::{Failure, Group, Member, PolicyState, Roster};
 pub use scale::{ScoreScale, TieBreak};
 pub use trial::{TRIAL_TIMEOUT, TrialCall, TrialFault};

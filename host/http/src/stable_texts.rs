@@ -5,14 +5,14 @@
 
 use std::{
     borrow::Cow,
-    collections::{BTreeSet, HashMap, HashSet, hash_map::RandomState},
+    collections::{HashMap, HashSet, hash_map::RandomState},
     hash::BuildHasher,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use parking_lot::Mutex;
-use plimsoll_core::{FilterOutcome, Group, Member, PodId, Rejection, excerpt};
+use plimsoll_core::{FilterOutcome, Group, MIN_SAMPLE, Member, PodId, Rejection, excerpt};
 
 /// The time for which the first texts stay.
 const STABLE: Duration = Duration::from_mins(1);
@@ -23,14 +23,11 @@ const MAX_MESSAGE: usize = 300;
 /// Maximum bytes of one text for all nodes: an event holds 1,024.
 const MAX_UNITED: usize = 900;
 
-/// Maximum bytes of all texts that are kept: 30,000 pods with a few reasons each, or 30 with 5,000 reasons each.
+/// Maximum bytes of all texts that are kept: 30,000 pods with a few reasons each, or 14,000 with long ones for all nodes.
 const MAX_KEPT: usize = 16 << 20;
 
 /// Bytes of an entry beside its texts and nodes.
 const ENTRY_BYTES: usize = 200;
-
-/// From so many names on, kube-scheduler names another part of the nodes in each attempt (its `minFeasibleNodesToFind`).
-const MIN_SAMPLE: usize = 100;
 
 /// The time between two searches for old entries, where [`MAX_KEPT`] is reached.
 const PURGE_INTERVAL: Duration = Duration::from_secs(1);
@@ -65,7 +62,7 @@ struct Kept {
 struct First {
     at: Instant,
     texts: Vec<Box<str>>,
-    /// The sum of the hashes of the nodes' names.
+    /// The sum of the hashes of the nodes' names; of one text for all nodes, a bit for each policy in it.
     set: u64,
     /// The hash of each node's name, in order, with the number of its text; empty if there is one text.
     nodes: Vec<(u64, usize)>,
@@ -104,6 +101,9 @@ impl StableTexts {
         name: impl Fn(usize) -> Cow<'n, str>,
         now: Instant,
     ) {
+        if outcome.rejected.len() >= MIN_SAMPLE {
+            return self.unite(pod, group, outcome, now);
+        }
         let FilterOutcome { rejected, reasons } = outcome;
         let hash = |node: u32| self.hasher.hash_one(name(node as usize));
         let mut more = Vec::new();
@@ -120,12 +120,10 @@ impl StableTexts {
             more.extend(texts);
         }
         reasons.extend(more);
-        if rejected.len() >= MIN_SAMPLE {
-            self.unite(pod, group, outcome, now);
-        }
     }
 
-    /// Gives all nodes one text: kube-scheduler's message counts the nodes with each text, and its sample of the nodes changes.
+    /// Gives all nodes one text: kube-scheduler's message counts the nodes with each text, and its sample of the nodes
+    /// changes. A text stays while no policy rejects that it does not name.
     fn unite(
         &self,
         pod: PodId<'_>,
@@ -135,13 +133,20 @@ impl StableTexts {
     ) {
         let policies = group.members().iter().map(|member| (member.id(), member.version, member.config.mode as u8));
         let key = self.hasher.hash_one((pod.uid(), policies.collect::<Vec<_>>()));
-        let mut kept = self.kept.lock();
-        let first = kept.first(key, now).and_then(|first| first.texts.first()).cloned();
+        let bit = |reason: &Box<str>| 1 << (self.hasher.hash_one(policy_of(reason)) % 64);
+        let set = reasons.iter().fold(0, |set, reason| set | bit(reason));
+        let kept = |kept: &Kept| {
+            let first = kept.first(key, now).filter(|first| first.set | set == first.set)?;
+            first.texts.first().cloned()
+        };
+        let first = kept(&self.kept.lock());
         let text = first.unwrap_or_else(|| {
-            let used: BTreeSet<u32> = rejected.iter().map(|rejection| rejection.reason).collect();
-            let used: BTreeSet<&str> = used.iter().map(|reason| &*reasons[*reason as usize]).collect();
-            let text: Box<str> = excerpt(&Vec::from_iter(used).join("; "), MAX_UNITED).into();
-            kept.keep(key, First { at: now, texts: vec![text.clone()], set: 0, nodes: vec![] }, now);
+            // Each of them has rejected a node.
+            let mut all: Vec<&str> = reasons.iter().map(|reason| &**reason).collect();
+            all.sort_unstable();
+            let text: Box<str> = excerpt(&all.join("; "), MAX_UNITED).into();
+            let first = First { at: now, texts: vec![text.clone()], set, nodes: vec![] };
+            self.kept.lock().keep(key, first, now);
             text
         });
         for rejection in rejected {
@@ -208,8 +213,7 @@ impl<'r> Part<'r> {
     fn all(rejected: &[Rejection], reasons: &'r [Box<str>], hash: impl Fn(u32) -> u64) -> Vec<Self> {
         let mut parts: Vec<Self> = Vec::new();
         for (at, Rejection { node, reason, unresolvable }) in rejected.iter().copied().enumerate() {
-            // As core writes it: `policy: reason`.
-            let policy = reasons[reason as usize].split(": ").next().unwrap_or_default();
+            let policy = policy_of(&reasons[reason as usize]);
             let same = |part: &Self| part.policy == policy && part.unresolvable == unresolvable;
             let part = parts.iter().position(same).unwrap_or_else(|| {
                 parts.push(Self { policy, unresolvable, nodes: vec![] });
@@ -222,6 +226,11 @@ impl<'r> Part<'r> {
         }
         parts
     }
+}
+
+/// As core writes it: `policy: reason`.
+fn policy_of(reason: &str) -> &str {
+    reason.split(": ").next().unwrap_or_default()
 }
 
 // === impl First ===

@@ -29,8 +29,8 @@ const MAX_AGE: Duration = Duration::from_mins(10);
 const MAX_LAG: Duration = Duration::from_mins(1);
 
 /// kube-scheduler names all nodes that its own filters accept, unless they are this many or more: then the names may be a
-/// sample (its `minFeasibleNodesToFind`).
-const MIN_SAMPLE: usize = 100;
+/// sample, another one in each attempt (its `minFeasibleNodesToFind`).
+pub const MIN_SAMPLE: usize = 100;
 
 /// The number of times that a pod which stays rejected causes a wake without another change. The pauses double from 1 s
 /// to 32 s. Then each early ask causes one more; the pause is longer than [`MAX_LAG`], since a wake causes an ask itself.
