@@ -287,6 +287,10 @@ impl PolicyEntry {
             self.apply(Event::Proved);
             return None;
         }
+        if new.member.config.mode == Mode::Enforce && good.member.config.mode != Mode::Enforce {
+            // The rule would be off. `onError` says what its faults mean.
+            return None;
+        }
         let (verb, fault) = new.member.circuit.failed_from_start()?;
         let error = format!("its first calls of {verb} all failed ({fault})");
         let kind = ChangeKind::RolledBack {

@@ -133,7 +133,7 @@ impl StableTexts {
     ) {
         let policies = group.members().iter().map(|member| (member.id(), member.version, member.config.mode as u8));
         let key = self.hasher.hash_one((pod.uid(), policies.collect::<Vec<_>>()));
-        let bit = |reason: &Box<str>| 1 << (self.hasher.hash_one(policy_of(reason)) % 64);
+        let bit = |reason: &str| 1 << (self.hasher.hash_one(policy_of(reason)) % 64);
         let set = reasons.iter().fold(0, |set, reason| set | bit(reason));
         let kept = |kept: &Kept| {
             let first = kept.first(key, now).filter(|first| first.set | set == first.set)?;

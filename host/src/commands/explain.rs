@@ -3,6 +3,8 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use plimsoll_core::SchedulerFilters;
+use serde_json::json;
 
 use super::offline::OfflineGateway;
 use crate::{
@@ -17,8 +19,19 @@ pub(super) fn explain(ExplainArgs { node, ask: args }: &ExplainArgs) -> Result<E
     logging::start_for_command();
     let explanation = ask(&offline.gateway, &args.group, &pod, &offline.cluster, node)?;
     let (mut text, mut json) = (as_text(&pod, node, &explanation), as_json(&pod, node, &explanation));
+    let classes = offline.cluster.device_classes();
     let slot = offline.cluster.find(node).and_then(|at| offline.cluster.slots().get(at as usize));
-    let devices = slot.map(|slot| offline.cluster.device_classes().remark(&pod, &slot.node)).unwrap_or_default();
+    let filters = SchedulerFilters::new(&pod, &[], classes)?;
+    let filters = if offline.pod_is_placed { filters.without_node_name() } else { filters };
+    if let Some(rejection) = slot.and_then(|slot| filters.rejection(slot)) {
+        let reasons = rejection.reasons.join(", ");
+        push_line(
+            &mut text,
+            format_args!("kube-scheduler: its filter {} rejects the node: {reasons}", rejection.plugin),
+        );
+        json["kubeScheduler"] = json!({"fits": false, "plugin": rejection.plugin, "reasons": rejection.reasons});
+    }
+    let devices = slot.map(|slot| classes.remark(&pod, &slot.node)).unwrap_or_default();
     if !devices.is_empty() {
         push_line(&mut text, format_args!("kube-scheduler: {devices}"));
         json["devices"] = devices.into();

@@ -97,6 +97,27 @@ fn a_version_that_fails_about_one_pod_alone_stays() {
     wait_for_rollback(&mut watched);
 }
 
+/// The rule would be off: `onError` decides instead.
+#[test]
+fn a_version_that_enforces_is_not_rolled_back_to_one_in_shadow() {
+    let (world, beside) = (World::new(), tempfile::tempdir().unwrap());
+    world.write("x.wasm", &good("fails"));
+    world.write("x.yaml", "mode: shadow\n");
+    let mut watched = start(&world, &beside.path().join("last-good"));
+    watched.wait_for("the version in shadow", |roster| {
+        member(roster, "x").is_some_and(|own| *own.digest == digest_of("fails"))
+    });
+    world.put("x.yaml", "mode: enforce\n");
+    watched.wait_for("the version that enforces", |roster| member(roster, "x").unwrap().version == 2);
+    ask_five_times(&watched);
+    for tag in ["a", "b"] {
+        // The other update shows that the first calls have been looked at.
+        world.put("y.wasm", &good(tag));
+        watched.wait_for_tag("y", tag);
+    }
+    assert_eq!((watched.roster.state("x"), member(&watched.roster, "x").unwrap().version), (PolicyState::Active, 2));
+}
+
 /// kube-scheduler asks for scores between two filters, and a client may do so before the first one.
 #[test]
 fn a_filter_that_always_fails_is_rolled_back_although_the_score_works() {

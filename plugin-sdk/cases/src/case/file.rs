@@ -30,7 +30,7 @@ pub(super) struct CaseYaml {
     pub(super) pods: PlacedPods,
     #[serde(default)]
     pub(super) namespaces: Vec<Spanned<Value>>,
-    #[serde(default)]
+    #[serde(default, rename = "deviceClasses")]
     pub(super) device_classes: Vec<Spanned<Value>>,
     #[serde(default)]
     pub(super) facts: Option<Spanned<Value>>,

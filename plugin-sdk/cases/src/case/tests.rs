@@ -33,6 +33,7 @@ fn a_malformed_case_is_told_with_its_line_its_field_and_what_was_expected() {
         ("description: d\nnow: soon\nexpect: {}", "cases/a.yaml:2:", "'soon' is no time: expected Unix seconds"),
         ("description: d\nnow: [1]\nexpect: {}", "cases/a.yaml:2:", "expected Unix seconds"),
         ("description: d\nexpect: {}\n---\nexpect: {}", "cases/a.yaml:", "a second document starts here: expected one"),
+        ("description: d\nexpect: {}\ndeviceClasses: {}", "cases/a.yaml:3: deviceClasses: ", "expected a list"),
         ("[", "cases/a.yaml:1: ", "unclosed bracket"),
         ("", "cases/a.yaml: ", "the file is empty: expected at least description and expect"),
     ];

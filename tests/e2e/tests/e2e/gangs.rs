@@ -1,61 +1,52 @@
-//! A gang under a filter that counts is bound whole or not at all.
+//! Gangs under a filter that counts: kube-scheduler asks about all members before it binds one.
 
-use std::{collections::BTreeSet, fs};
+use std::fs;
 
 use plimsoll_e2e::{ControlPlane, node, pod, skip_before};
-use plimsoll_harness::{tempdir, wait_until};
-use serde_json::{Value, json};
+use plimsoll_harness::{guest, tempdir, wait_until};
+use serde_json::json;
 
-use crate::volumes::ONE;
-
-const MEMBERS: usize = 4;
-const RUNS: usize = 3;
-
-fn get(cluster: &ControlPlane, args: &[&str]) -> Value {
-    let text = cluster.kubectl(&[&["get", "-o", "json"], args].concat()).unwrap();
-    serde_json::from_str(&text).unwrap()
-}
-
-/// Creates a gang, waits until so many members are bound, or none after an attempt, and returns their nodes.
-fn nodes_of_gang(cluster: &ControlPlane, name: &str, bound: usize) -> Vec<String> {
+/// Creates a `PodGroup` of four pods, none of which may start without the others.
+fn create_gang(cluster: &ControlPlane, gang: &str) {
     let group = json!({"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup",
-        "metadata": {"name": name, "namespace": "default"}, "spec": {"schedulingPolicy": {"gang": {"minCount": MEMBERS}}}});
-    let member = |at| pod("default", &format!("{name}-{at}"), "1", &json!({"schedulingGroup": {"podGroupName": name}}));
-    let items: Vec<Value> = [group].into_iter().chain((0..MEMBERS).map(member)).collect();
-    cluster.create(&json!({"apiVersion": "v1", "kind": "List", "items": items})).unwrap();
-    let nodes = || -> Vec<String> {
-        let pods = get(cluster, &["pods"])["items"].take();
-        pods.as_array().unwrap().iter().filter_map(|pod| Some(pod["spec"]["nodeName"].as_str()?.to_owned())).collect()
+        "metadata": {"name": gang, "namespace": "default"}, "spec": {"schedulingPolicy": {"gang": {"minCount": 4}}}});
+    cluster.create(&group).unwrap();
+    let in_gang = json!({"schedulingGroup": {"podGroupName": gang}});
+    let member = |at| {
+        let mut pod = pod("default", &format!("{gang}-{at}"), "1", &in_gang);
+        pod["metadata"]["labels"] = json!({"gang": gang, "limited": "yes"});
+        pod
     };
-    let is_refused = || get(cluster, &["podgroup", name])["status"]["conditions"][0]["status"] == "False";
-    let is_decided = || (if bound == 0 { is_refused() } else { nodes().len() >= bound }).then_some(());
-    wait_until("the gang to be bound or refused", is_decided).unwrap();
-    let nodes = nodes();
-    cluster.kubectl(&["delete", "pods", "--all", "--grace-period=0", "--force"]).unwrap();
-    nodes
+    let members: Vec<_> = (0..4).map(member).collect();
+    cluster.create(&json!({"apiVersion": "v1", "kind": "List", "items": members})).unwrap();
 }
 
 #[test]
-fn a_gang_that_fits_is_bound_whole_and_one_that_does_not_fit_not_at_all() {
-    if skip_before(37, "has another API of pod groups") {
+fn a_gang_is_bound_whole_where_a_filter_that_counts_lets_it_and_else_not_at_all() {
+    if skip_before(37, "has no PodGroup in beta") {
         return;
     }
     let (cluster, policies) = (ControlPlane::start().unwrap(), tempdir().unwrap());
-    fs::write(policies.path().join("one.wasm"), plimsoll_guests::compile("one", ONE)).unwrap();
-    fs::write(policies.path().join("one.yaml"), "gang: exact\n").unwrap();
-    let gateway = cluster.gateway_with_kubeconfig(policies.path(), &[]).unwrap();
-    gateway.wait_for_log("the gateway to bind", |line| line["message"] == "this gateway leads").unwrap();
-    let _scheduler = cluster.schedule_with(gateway.wire, policies.path(), &[]).unwrap();
-    for (nodes, bound) in [(0..MEMBERS - 1, 0), (MEMBERS - 1..MEMBERS + 2, MEMBERS)] {
-        for at in nodes {
-            cluster.create_node(&node(&format!("n{at}"), "a", "shared")).unwrap();
-        }
-        for run in 0..RUNS {
-            let nodes = nodes_of_gang(&cluster, &format!("gang-{bound}-{run}"), bound);
-            let distinct: BTreeSet<&String> = nodes.iter().collect();
-            assert_eq!((nodes.len(), distinct.len()), (bound, bound), "{nodes:?}");
-        }
+    fs::copy(guest("at_most"), policies.path().join("one.wasm")).unwrap();
+    fs::write(policies.path().join("one.yaml"), "gang: exact\nsettings: {label: limited, on_node: 1}\n").unwrap();
+    for at in 0..6 {
+        cluster.create_node(&node(&format!("n{at}"), "a", "shared")).unwrap();
     }
-    let page = gateway.get("/metrics").unwrap().body;
-    assert!(!page.contains(r#"plimsoll_binds_total{group="",outcome="refused"}"#), "{page}");
+    let gateway = cluster.gateway_with_kubeconfig(policies.path(), &["--lease-namespace", "default"]).unwrap();
+    let _scheduler = cluster.schedule_with(gateway.wire, policies.path(), &[]).unwrap();
+    let node_of = |pod| cluster.node_of("default", pod).unwrap_or_else(|error| panic!("{error}: {:#?}", gateway.log()));
+
+    create_gang(&cluster, "fits");
+    let mut nodes = ["fits-0", "fits-1", "fits-2", "fits-3"].map(node_of).to_vec();
+    nodes.sort();
+    nodes.dedup();
+    assert_eq!(nodes.len(), 4, "{nodes:?}");
+
+    // Three nodes are left.
+    cluster.create_node(&node("n6", "a", "shared")).unwrap();
+    create_gang(&cluster, "too-many");
+    let tried = ["wait", "podgroup/too-many", "--for=condition=PodGroupInitiallyScheduled=False", "--timeout=1m"];
+    wait_until("the gang to be tried", || cluster.kubectl(&tried).ok()).unwrap();
+    let bound = ["get", "pods", "--selector=gang=too-many", "-o", "jsonpath={.items[*].spec.nodeName}"];
+    assert_eq!(cluster.kubectl(&bound).unwrap(), "");
 }

@@ -10,7 +10,7 @@ use plimsoll_harness::{tempdir, wait_until};
 use serde_json::{Value, json};
 
 /// At most one pod on a node.
-pub(crate) const ONE: &str = r#"(module
+const ONE: &str = r#"(module
   (import "plimsoll:policy/placed@0.1.0" "count" (func $count (param i32) (result i32)))
   (memory (export "memory") 1)
   (data (i32.const 32) "one is there")
