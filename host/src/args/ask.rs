@@ -44,6 +44,10 @@ pub(crate) struct AskArgs {
     #[arg(long, env = "PLIMSOLL_GROUP", value_name = "NAME", default_value = "", hide_default_value = true, value_parser = group)]
     pub(crate) group: String,
 
+    /// A resource that policies count and kube-scheduler does not (`ignoredByScheduler`); may be given more than once
+    #[arg(long, env = "PLIMSOLL_IGNORED_BY_SCHEDULER", value_name = "RESOURCE", value_delimiter = ',')]
+    pub(crate) ignored_by_scheduler: Vec<String>,
+
     /// Output format
     #[arg(short, long, env = "PLIMSOLL_OUTPUT", value_name = "FORMAT", default_value = "text")]
     pub(crate) output: OutputFormat,
@@ -72,10 +76,6 @@ pub(crate) struct RunArgs {
     /// Ask the policies about all nodes, also those that kube-scheduler's own filters reject
     #[arg(long, env = "PLIMSOLL_POLICIES_ONLY")]
     pub(crate) policies_only: bool,
-
-    /// A resource that policies count and kube-scheduler does not (`ignoredByScheduler`); may be given more than once
-    #[arg(long, env = "PLIMSOLL_IGNORED_BY_SCHEDULER", value_name = "RESOURCE", value_delimiter = ',')]
-    pub(crate) ignored_by_scheduler: Vec<String>,
 
     #[command(flatten)]
     pub(crate) ask: AskArgs,

@@ -3,7 +3,6 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use plimsoll_core::SchedulerFilters;
 use serde_json::json;
 
 use super::offline::OfflineGateway;
@@ -21,8 +20,7 @@ pub(super) fn explain(ExplainArgs { node, ask: args }: &ExplainArgs) -> Result<E
     let (mut text, mut json) = (as_text(&pod, node, &explanation), as_json(&pod, node, &explanation));
     let classes = offline.cluster.device_classes();
     let slot = offline.cluster.find(node).and_then(|at| offline.cluster.slots().get(at as usize));
-    let filters = SchedulerFilters::new(&pod, &[], classes)?;
-    let filters = if offline.pod_is_placed { filters.without_node_name() } else { filters };
+    let filters = offline.scheduler_filters(&pod, args)?;
     if let Some(rejection) = slot.and_then(|slot| filters.rejection(slot)) {
         let reasons = rejection.reasons.join(", ");
         push_line(

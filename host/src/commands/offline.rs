@@ -4,7 +4,9 @@ use std::{path::Path, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::{Result, bail};
 use plimsoll_cluster::{ApiServer, Credentials};
-use plimsoll_core::{Cluster, FactAccess, Facts, Failure, Gateway, Group, Mode, NoObserver, Pod, Roster, SystemClock};
+use plimsoll_core::{
+    Cluster, FactAccess, Facts, Failure, Gateway, Group, Mode, NoObserver, Pod, Roster, SchedulerFilters, SystemClock,
+};
 use plimsoll_directory::{Directory, DirectoryConfig, RosterUpdate};
 use serde_json::{Value, json};
 
@@ -65,6 +67,15 @@ impl OfflineGateway {
             remark_on_facts(member.id(), &member.fact_access, &gateway.facts(), facts_snapshot);
         }
         Ok((Self { gateway, cluster, pod_is_placed, origin }, pod))
+    }
+
+    /// kube-scheduler's own filters about the pod.
+    ///
+    /// # Errors
+    /// If the pod has a field that they cannot read.
+    pub(super) fn scheduler_filters<'p>(&'p self, pod: &'p Pod, args: &'p AskArgs) -> Result<SchedulerFilters<'p>> {
+        let filters = SchedulerFilters::new(pod, &args.ignored_by_scheduler, self.cluster.device_classes())?;
+        Ok(if self.pod_is_placed { filters.without_node_name() } else { filters })
     }
 
     /// Prints an answer, with the cluster and the policies of the group that are left out; returns the exit code.

@@ -5,7 +5,7 @@ mod report;
 use std::{borrow::Cow, process::ExitCode, sync::Arc};
 
 use anyhow::Result;
-use plimsoll_core::{Nodes, Pod, Query, SchedulerFilters, ScoreScale, Slot};
+use plimsoll_core::{Nodes, Pod, Query, ScoreScale, Slot};
 
 use super::offline::OfflineGateway;
 use crate::{args::RunArgs, logging, render::explanation};
@@ -30,14 +30,9 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
 ///
 /// With `--node` too it asks about all nodes: a `rank` compares nodes, so among fewer it gives other scores.
 fn ask(offline: &OfflineGateway, args: &RunArgs, pod: &Arc<Pod>) -> Result<RunReport> {
-    let OfflineGateway { gateway, cluster, pod_is_placed, .. } = offline;
+    let OfflineGateway { gateway, cluster, .. } = offline;
     let group = &args.ask.group;
-    let filters = if args.policies_only {
-        None
-    } else {
-        let filters = SchedulerFilters::new(pod, &args.ignored_by_scheduler, cluster.device_classes())?;
-        Some(if *pod_is_placed { filters.without_node_name() } else { filters })
-    };
+    let filters = if args.policies_only { None } else { Some(offline.scheduler_filters(pod, &args.ask)?) };
     let rejection = |slot: &Slot| filters.as_ref().and_then(|filters| filters.rejection(slot));
     let devices = |slot: &Slot| cluster.device_classes().remark(pod, &slot.node);
     let slots = cluster.slots().iter();

@@ -182,7 +182,11 @@ fn a_pod_that_is_placed_is_not_counted_against_itself_and_its_bind_can_be_tried(
     for own in ["placed.json", "same.json"] {
         let told = ask(&["explain", "--node", "n0"], own);
         assert_eq!((&told["decision"], &told["bind"]), (&json!({"verdict": "fits"}), &given), "{own} {told:#}");
-        let told = ask(&["run", "--node", "n0", "--ignored-by-scheduler", "example.com/gpu-mem"], own);
+        assert_eq!(told["kubeScheduler"]["plugin"], "NodeResourcesFit", "{own} {told:#}");
+        let ignored = ["--node", "n0", "--ignored-by-scheduler", "example.com/gpu-mem"];
+        let told = ask(&[&["explain"], &ignored[..]].concat(), own);
+        assert_eq!(told["kubeScheduler"], Value::Null, "{own} {told:#}");
+        let told = ask(&[&["run"], &ignored[..]].concat(), own);
         assert_eq!(told["nodes"][0]["fits"], true, "{own} {told:#}");
         // It could have gone elsewhere, though it names its node.
         assert_eq!(told["decision"]["asked"], 2, "{own} {told:#}");

@@ -19,7 +19,7 @@ impl World {
         self.tally.requests += 1;
         let Sent { method, target, body, is_fenced, reply } = sent;
         let mut request = Request { method, target, body, is_fenced, reply: Some(reply) };
-        if self.is_trouble(3) {
+        if self.is_trouble(2) {
             self.lose(at, request.reply.take());
             // It never arrives, or only its answer is lost.
             if self.chance.percent(50) {
