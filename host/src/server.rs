@@ -110,6 +110,9 @@ impl Server {
         let reload = Reload::new(&gateway, &metrics, &readiness, facts.clone(), sees_pods, binds);
         let watching = watch_directory(directory, &engine, loader.clone(), reload).await?;
 
+        if cluster.api().is_some() {
+            gateway.answer_for_whole_cluster();
+        }
         let waker = wake_object.zip(cluster.api()).map(|(object, (api, _))| {
             let namespace = binding.lease_namespace.clone().unwrap_or_else(|| api.namespace().to_owned());
             Waker::new(&gateway, api, namespace, object, metrics.wakes.clone())

@@ -21,10 +21,13 @@ use crate::metrics::WakeMetrics;
 /// The annotation that is changed.
 const WAKE: &str = "plimsoll.dev/wake";
 
-/// The shortest pause between two wakes, and the longest: a change must not wait for long.
-const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(5));
+/// The shortest pause between two passes.
+const MIN_PAUSE: Duration = Duration::from_secs(1);
 
-/// Within these limits, pods are decided again for at most one part in so many of the time.
+/// The longest pause after wakes that have failed; the pauses double.
+const MAX_PAUSE: Duration = Duration::from_secs(32);
+
+/// Pods are decided again for at most one part in so many of the time.
 const SHARE: u32 = 20;
 
 /// Time limit for the API server.
@@ -45,7 +48,6 @@ pub(crate) struct Waker {
 // === impl Waker ===
 
 impl Waker {
-    /// Has the gateway keep the pods that it leaves without a node.
     pub(crate) fn new(
         gateway: &Arc<Gateway>,
         api: &ApiServer,
@@ -53,34 +55,40 @@ impl Waker {
         object: String,
         metrics: WakeMetrics,
     ) -> Self {
-        gateway.keep_rejected_pods();
         Self { gateway: Arc::clone(gateway), api: api.clone(), namespace, object, metrics, failure: None }
     }
 
     /// Wakes pods after each change that frees one; it never returns.
     #[expect(clippy::disallowed_methods, reason = "the pause bounds how often kube-scheduler is told")]
     pub(crate) async fn run(mut self) {
+        let mut pause = MIN_PAUSE;
         loop {
             let (gateway, began) = (Arc::clone(&self.gateway), Instant::now());
-            // Its only error is a panic, which the panic hook has logged.
-            let is_any_free = spawn_blocking(move || gateway.frees_rejected_pods()).await.unwrap_or(false);
-            let took = began.elapsed();
-            if is_any_free {
-                self.wake().await;
+            // Its only error is a panic, which the panic hook has logged: all pods that were due still are.
+            let wake = spawn_blocking(move || gateway.revisit_waiting_pods()).await.unwrap_or(None);
+            let share = began.elapsed() * SHARE;
+            let Some(wake) = wake else {
+                sleep(share.max(MIN_PAUSE)).await;
+                continue;
+            };
+            if self.wake().await {
+                self.gateway.woken(wake);
+                pause = MIN_PAUSE;
+            } else {
+                // The pods are due as before.
+                pause = MAX_PAUSE.min(pause * 2);
             }
-            sleep((took * SHARE).clamp(PAUSES.0, PAUSES.1)).await;
+            sleep(share.max(pause)).await;
         }
     }
 
-    async fn wake(&mut self) {
+    /// Tells kube-scheduler to try rejected pods again; returns whether it was told.
+    async fn wake(&mut self) -> bool {
         let Self { namespace, object, .. } = self;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos().to_string();
         let patched = timeout(API_TIMEOUT, self.api.annotate_storage_capacity(namespace, object, WAKE, &now));
         let patched = patched.await.unwrap_or_else(|_| Err("the API server does not answer in time".to_owned()));
         self.metrics.woke(patched.is_ok());
-        if patched.is_err() {
-            self.gateway.not_woken();
-        }
         match &patched {
             Ok(()) => debug!("kube-scheduler is told to try rejected pods again"),
             Err(error) if self.failure.as_ref() != Some(error) => {
@@ -94,5 +102,6 @@ impl Waker {
             Err(_) => {}
         }
         self.failure = patched.err();
+        self.failure.is_none()
     }
 }

@@ -1,4 +1,8 @@
-//! The gateway: holds the roster and the cluster in force, and answers each request from one snapshot of both.
+//! The gateway: holds the roster and the cluster in force; each request begins with one snapshot of both.
+
+mod deciding;
+mod refused;
+mod revisit;
 
 use std::{
     collections::BTreeMap,
@@ -14,16 +18,15 @@ use std::{
 use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::Mutex;
 
+pub use self::{deciding::Deciding, revisit::Wake};
 use crate::{
     cache::DecisionTable,
     decide::{
-        self, BIND_CALL_WAIT, BackgroundObserver, BindCalls, BindOutcome, BindQueue, BindReport, Bound, Caller,
-        CandidateQuery, DecideError, Explanation, FilterOutcome, Gangs, Group, KnownNodes, NodeCache, Nodes, Observer,
-        PreemptOutcome, Query, RejectedPod, RejectedPods, RequestContext, Roster, ScoreScale, Survey, Unbound,
+        BIND_CALL_WAIT, BindCalls, BindQueue, DecideError, Gangs, ModelDifference, ModelWatch, NodeCache,
+        NominationPatch, Nominations, Observer, Roster, WaitingPods,
     },
     model::{
-        BindQuery, Binder, Blocking, Clock, Cluster, Facts, Leader, Mode, Pod, RequestId, Verb,
-        cluster::OwnPlace,
+        BindQuery, Binder, Blocking, Clock, Cluster, Facts, Places, Pod, Verb, WaitingChange,
         facts::{FactStore, Moment},
     },
 };
@@ -46,12 +49,17 @@ pub struct Gateway {
     pub(crate) node_cache: NodeCache,
     binder: OnceLock<Arc<dyn Binder>>,
     binds: BindQueue,
-    /// None where nobody wakes them.
-    rejected: OnceLock<RejectedPods>,
-    /// Counts the changes that kube-scheduler has no event for: of policies, facts and namespaces.
+    /// The pods without a node.
+    waiting: WaitingPods,
+    nominations: Nominations,
+    places: OnceLock<Arc<dyn Places>>,
+    /// Called when nominations may be due; none: no pod is nominated.
+    nominator: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    model: ModelWatch,
+    /// Set once a watch follows the whole cluster: replies name nodes that requests do not.
+    knows_whole_cluster: OnceLock<()>,
+    /// Counts the changes that kube-scheduler has no event for: of policies, facts, namespaces, and ended places.
     changes: AtomicU64,
-    /// The last of them after which the rejected pods were decided again.
-    last_revisited: AtomicU64,
     clock: Arc<dyn Clock>,
     observer: Arc<dyn Observer>,
     request_timeout: Duration,
@@ -87,9 +95,13 @@ impl Gateway {
             node_cache: NodeCache::new(column_bytes(DEFAULT_CACHE_BYTES)),
             binder: OnceLock::new(),
             binds: BindQueue::default(),
-            rejected: OnceLock::new(),
+            waiting: WaitingPods::default(),
+            nominations: Nominations::default(),
+            places: OnceLock::new(),
+            nominator: OnceLock::new(),
+            model: ModelWatch::default(),
+            knows_whole_cluster: OnceLock::new(),
             changes: AtomicU64::default(),
-            last_revisited: AtomicU64::default(),
             clock,
             observer,
             request_timeout: request_timeout.min(MAX_REQUEST_TIMEOUT),
@@ -149,11 +161,6 @@ impl Gateway {
         self.cluster.load_full()
     }
 
-    /// The nodes that requests brought whole, to compare those of the next with.
-    pub fn known_nodes(&self) -> KnownNodes {
-        self.node_cache.known()
-    }
-
     /// The facts in force.
     pub fn facts(&self) -> Arc<Facts> {
         self.facts.current()
@@ -209,16 +216,21 @@ impl Gateway {
         received + self.request_timeout
     }
 
-    /// The cluster that a filter of this group is decided from. If a filter of the group counts, it waits first until pods
-    /// that were decided just before have their places.
-    pub fn cluster_for_filter(&self, group: &str, may_bind: bool) -> Option<Arc<Cluster>> {
-        if may_bind && self.expects_binds() && self.group(group).is_ok_and(|group| group.reads_pods()) {
-            let blocking = self.blocking.get().copied().unwrap_or_default();
-            if let Some(wait) = self.bind_calls.wait(blocking) {
-                self.observer.waited_for_bind_calls(group, wait);
-            }
-        }
-        self.cluster()
+    /// Whether there is such a group of policies.
+    pub fn has_group(&self, name: &str) -> bool {
+        self.roster.load().group(name).is_some()
+    }
+
+    /// Begins a request to a group: what is in force now is used to its end.
+    ///
+    /// # Errors
+    /// If there is no such group.
+    pub fn begin(&self, group: &str) -> Result<Deciding<'_>, DecideError> {
+        let changes = self.changes.load(Ordering::SeqCst);
+        let roster = self.roster();
+        let (name, group) = roster.named(group).ok_or_else(|| DecideError::UnknownGroup(group.to_owned()))?;
+        let (name, group) = (Arc::clone(name), group.clone());
+        Ok(Deciding { gateway: self, roster, name, group, cluster: self.cluster(), moment: self.moment(), changes })
     }
 
     /// The replica that a bind was forwarded to does not bind the pod, so it counts no more.
@@ -226,225 +238,6 @@ impl Gateway {
         if let Some(binder) = self.binder.get() {
             binder.not_forwarded(&query.uid);
         }
-    }
-
-    /// Which nodes may the pod run on?
-    ///
-    /// # Errors
-    /// If the request makes no sense, or a policy failed whose faults fail the decision.
-    pub fn filter(&self, group: &str, query: &Query<'_>) -> Result<(FilterOutcome, PostReplyWork), DecideError> {
-        let (name, changes) = (group, self.changes.load(Ordering::SeqCst));
-        let group = self.group(name)?;
-        let gang = decide::gang_of(name, &group, query);
-        // kube-scheduler has connections to several replicas, and one of them has the simulation.
-        if gang.is_some()
-            && let Some(Leader::Peer(url)) = self.binder.get().map(|binder| binder.leader())
-        {
-            return Err(DecideError::Elsewhere(url));
-        }
-        let tentative = gang.as_ref().map_or_else(Vec::new, |gang| self.gangs.ask(gang, query, self.clock.now()));
-        let context_in = |query: &Query<'_>, cluster: Option<&Arc<Cluster>>| {
-            let context = self.context(query, cluster, OwnPlace::AsThePodSays);
-            context.map(|context| context.with_tentative(&tentative))
-        };
-        let filter = |caller: &Caller, context: &RequestContext| {
-            let outcome = decide::filter(caller, &group, context)?;
-            Ok(if gang.is_some() { decide::keep_best(caller, &group, context, outcome) } else { outcome })
-        };
-        let context = context_in(query, self.cluster().as_ref())?;
-        let (outcome, mut after) = self.decide(&self.caller(query.received), |caller| {
-            let outcome = filter(caller, &context)?;
-            if outcome.rejected.len() < context.len() {
-                return Ok(outcome);
-            }
-            let Some(without) = context.without_forwarded() else { return Ok(outcome) };
-            // The other replica may not bind them. kube-scheduler would take the reply for "unschedulable", evict pods for
-            // it, and try again when it hears of a change: of a failed bind it hears none.
-            let query = query.of_cluster(&without);
-            filter(caller, &context_in(&query, Some(&without))?)
-        })?;
-        if let Some((gang, place)) = gang.as_ref().zip(decide::place_of(&context, &outcome)) {
-            self.gangs.place(gang, place, self.clock.now());
-        }
-        let left = query.nodes.len() - outcome.rejected.len();
-        if let Some(rejected) = self.rejected.get() {
-            if left == 0 {
-                rejected.insert(name, &context, tentative, self.clock.now());
-                if self.changes.load(Ordering::SeqCst) != changes {
-                    // It was decided before a change, and missed by those who decide again after it.
-                    self.changes.fetch_add(1, Ordering::SeqCst);
-                }
-            } else {
-                rejected.remove(query.pod.uid());
-            }
-        }
-        // kube-scheduler asks for no scores of a single node.
-        if query.may_bind && self.expects_binds() && (left == 1 || (left > 1 && !group.has_scores())) {
-            self.bind_calls.decided(name, &query.pod);
-        }
-        self.defer_shadow(&mut after, group, context, &[Verb::Filter]);
-        Ok((outcome, after))
-    }
-
-    /// Keeps the pods that filter requests leave without a node, for [`Gateway::frees_rejected_pods`].
-    pub fn keep_rejected_pods(&self) {
-        let _ = self.rejected.set(RejectedPods::default());
-    }
-
-    /// Decides again about the pods that filter requests left without a node, after changes that kube-scheduler has no
-    /// event for, of policies, facts, namespaces and the time, and after those of pods and nodes that kube-scheduler may
-    /// have seen first. Returns whether any of them would keep a node now. It takes as long as guests may.
-    pub fn frees_rejected_pods(&self) -> bool {
-        let changes = self.changes.load(Ordering::SeqCst);
-        // A cluster that comes after this counts as another change.
-        let (Some(rejected), Some(cluster)) = (self.rejected.get(), self.cluster()) else { return false };
-        let is_changed = self.last_revisited.swap(changes, Ordering::SeqCst) != changes;
-        let mut due = rejected.due(is_changed, self.roster().reads_time(), &cluster, self.clock.now());
-        if due.is_empty() {
-            return false;
-        }
-        for pod in cluster.slots().iter().filter_map(|slot| slot.placed.as_ref()).flat_map(|placed| placed.pods()) {
-            if pod.nomination().is_none() && due.remove(pod.uid()).is_some() {
-                rejected.remove(pod.uid());
-            }
-        }
-        // One wake is for all pods.
-        due.values().any(|pod| {
-            let keeps_node = self.keeps_node(pod, &cluster);
-            let is_free = keeps_node == Ok(true);
-            // A fault of a policy may pass.
-            rejected.decided(pod, keeps_node.unwrap_or(true), &cluster, self.clock.now()) && is_free
-        })
-    }
-
-    /// The wake after [`Gateway::frees_rejected_pods`] has failed: no pod has spent its last one.
-    pub fn not_woken(&self) {
-        self.changes.fetch_add(1, Ordering::SeqCst);
-    }
-
-    /// Whether a filter request about the pod would keep a node now.
-    fn keeps_node(&self, rejected: &RejectedPod, cluster: &Arc<Cluster>) -> Result<bool, DecideError> {
-        let (group, slots, received) = (self.group(&rejected.group)?, rejected.slots(cluster), self.clock.now());
-        let nodes = Nodes::Slots { cluster: Some(cluster), slots: &slots };
-        let query = Query { pod: Arc::clone(&rejected.pod), nodes, received, may_bind: false };
-        let context = self.context(&query, Some(cluster), OwnPlace::AsThePodSays)?;
-        let context = context.with_tentative(rejected.tentative(received));
-        let observer = Arc::new(BackgroundObserver(Arc::clone(&self.observer)));
-        let caller = Caller::new(Arc::clone(&self.clock), observer, received, self.request_timeout).in_background();
-        let (outcome, inserts) = self.decide(&caller, |caller| decide::filter(caller, &group, &context))?;
-        inserts.run();
-        Ok(outcome.rejected.len() < context.len())
-    }
-
-    /// How good is each node, on this scale? The scores are in the order of the request.
-    ///
-    /// # Errors
-    /// As for [`Gateway::filter`].
-    pub fn prioritize(
-        &self,
-        scale: ScoreScale,
-        group: &str,
-        query: &Query<'_>,
-    ) -> Result<(Vec<u32>, PostReplyWork), DecideError> {
-        let name = group;
-        let group = self.group(name)?;
-        let context = self.context(query, self.cluster().as_ref(), OwnPlace::AsThePodSays)?;
-        let (outcome, mut after) =
-            self.decide(&self.caller(query.received), |caller| decide::prioritize(caller, &group, &context, scale))?;
-        if query.may_bind && self.expects_binds() {
-            self.bind_calls.decided(name, &query.pod);
-        }
-        self.defer_shadow(&mut after, group, context, &[Verb::Score, Verb::Rank]);
-        Ok((outcome, after))
-    }
-
-    /// Which of these candidates may be preempted, and whom would it evict?
-    ///
-    /// Where the request has whole pods, their nodes are those that earlier requests have brought.
-    ///
-    /// # Errors
-    /// As for [`Gateway::filter`].
-    pub fn preempt(
-        &self,
-        group: &str,
-        pod: Arc<Pod>,
-        candidates: &[CandidateQuery<'_>],
-        received: Instant,
-    ) -> Result<(PreemptOutcome, PostReplyWork), DecideError> {
-        let group = self.group(group)?;
-        let (caller, moment) = (self.caller(received), self.moment());
-        let cluster = self.cluster();
-        let (outcome, proposal) =
-            decide::preempt(&caller, &group, &pod, candidates, cluster.as_ref(), &self.node_cache, &moment)?;
-        let mut after = PostReplyWork::default();
-        if let Some(proposal) = proposal {
-            after.guest_calls.push(self.shadow(move |caller| decide::shadow_preempt(caller, &group, &pod, &proposal)));
-        }
-        Ok((outcome, after))
-    }
-
-    /// Binds the pod to the node, with the annotations that the policies give it there.
-    ///
-    /// Each policy sees the allocations of every earlier pod, whichever group binds them. A pod that is bound there
-    /// already is no error.
-    ///
-    /// # Errors
-    /// If the pod was not bound, or a policy failed whose faults fail the decision.
-    pub fn bind(&self, group: &str, query: &BindQuery<'_>) -> Result<(BindOutcome, PostReplyWork), DecideError> {
-        let (name, group) = (group, self.group(group)?);
-        let result = self.bind_in(&group, query);
-        let elapsed = self.clock.now().saturating_duration_since(query.received);
-        let outcome = result.as_ref().map(|(outcome, _)| outcome);
-        self.observer.bound(&BindReport { group: name, query, outcome, elapsed });
-        let (outcome, view) = result?;
-        let mut after = PostReplyWork::default();
-        if let Some(view) = view {
-            after.guest_calls.push(self.shadow(move |caller| decide::shadow_bind(caller, &group, &view)));
-        }
-        Ok((outcome, after))
-    }
-
-    fn bind_in(&self, group: &Group, query: &BindQuery<'_>) -> Result<Bound, DecideError> {
-        let call = self.bind_calls.arrived(query);
-        self.gangs.bound(&query.uid);
-        let binder = self.binder.get().ok_or(Unbound::NoBinder)?;
-        match binder.leader() {
-            Leader::ThisReplica => {}
-            Leader::Peer(url) => {
-                if let Some(pod) = &call.pod {
-                    binder.forwarded(pod.placed_on(&query.node, &BTreeMap::new(), &BTreeMap::new()));
-                }
-                return Ok((BindOutcome::Forward(url), None));
-            }
-            Leader::Nobody(why) => return Err(Unbound::NoLeader(why).into()),
-        }
-        let caller = self.caller(query.received);
-        let asking = (&caller, group, self.moment());
-        decide::bind(asking, binder.as_ref(), query, call, &self.binds, || self.cluster())
-    }
-
-    /// Asks every matching policy about every node, each by itself.
-    ///
-    /// # Errors
-    /// If the request makes no sense.
-    pub fn survey(&self, group: &str, query: &Query<'_>) -> Result<Survey, DecideError> {
-        let group = self.group(group)?;
-        let context = self.context(query, self.cluster().as_ref(), OwnPlace::Anywhere)?;
-        Ok(decide::survey(&self.caller(query.received).in_background(), &group, &context))
-    }
-
-    /// Returns the answers of each matching policy about a node among all nodes of the cluster, and the values that it
-    /// reads for them.
-    ///
-    /// # Errors
-    /// If there is no such group, or the cluster does not have the node.
-    pub fn explain(&self, group: &str, pod: &Arc<Pod>, node: &str) -> Result<Explanation, DecideError> {
-        let (group, cluster) = (self.group(group)?, self.cluster().ok_or(DecideError::NoCluster)?);
-        let node = cluster.find(node).ok_or_else(|| DecideError::UnknownNode(node.to_owned()))?;
-        let all = Nodes::Slots { cluster: Some(&cluster), slots: cluster.all_slots() };
-        let query = Query::new(Arc::clone(pod), all);
-        let context = self.context(&query, Some(&cluster), OwnPlace::Anywhere)?;
-        Ok(decide::explain(&self.caller(query.received).in_background(), &group, &context, node))
     }
 
     /// The decision tables that a policy (with its group: `gpu/binpack`) has shown so far, by verb.
@@ -460,6 +253,91 @@ impl Gateway {
         Ok(verbs.iter().filter_map(table).collect())
     }
 
+    /// Takes what the watch of pods without a node shows.
+    pub fn waiting_changed(&self, change: WaitingChange) {
+        let now = self.clock.now();
+        match &change {
+            WaitingChange::Shown(pod) if self.nominations.shown(pod, now) => self.notify_nominator(),
+            WaitingChange::Gone(uid) => self.nominations.gone(uid),
+            WaitingChange::Shown(_) | WaitingChange::Listed => {}
+        }
+        self.waiting.change(change, now);
+    }
+
+    /// From now on the cluster is the whole one as a watch shows it: a reply about a pod that is left without a node names
+    /// every node.
+    pub fn answer_for_whole_cluster(&self) {
+        let _ = self.knows_whole_cluster.set(());
+    }
+
+    fn knows_whole_cluster(&self) -> bool {
+        self.knows_whole_cluster.get().is_some()
+    }
+
+    /// Keeps tentative places there; of several calls the first counts.
+    pub fn set_places(&self, places: Arc<dyn Places>) {
+        let _ = self.places.set(places);
+    }
+
+    /// Nominates pods from now on: `notify` is called when [`Gateway::due_nominations`] may have news.
+    pub fn set_nominator(&self, notify: Box<dyn Fn() + Send + Sync>) {
+        let _ = self.nominator.set(notify);
+    }
+
+    /// The nominations to send now, and when there may be more. Whoever takes them reports each by
+    /// [`Gateway::nomination_sent`].
+    pub fn due_nominations(&self) -> (Vec<NominationPatch>, Option<Instant>) {
+        self.nominations.take_due(self.clock.now())
+    }
+
+    /// A nomination was sent; `is_written`: the API server has taken it.
+    pub fn nomination_sent(&self, patch: &NominationPatch, is_written: bool) {
+        if !self.nominations.sent(patch, is_written, self.clock.now()) {
+            self.leave(patch.pod.uid());
+        }
+    }
+
+    /// The ends of all nominations, to send before the process ends.
+    pub fn take_back_nominations(&self) -> Vec<NominationPatch> {
+        self.nominations.take_all()
+    }
+
+    /// Whether pods are nominated.
+    fn nominates(&self) -> bool {
+        self.nominator.get().is_some() && self.places.get().is_some()
+    }
+
+    fn notify_nominator(&self) {
+        if let Some(notify) = self.nominator.get() {
+            notify();
+        }
+    }
+
+    /// Counts the pod on this node until then.
+    fn hold(&self, pod: &Pod, node: &str, until: Instant) {
+        if let Some(places) = self.places.get() {
+            places.hold(Arc::new(pod.placed_on(node, &BTreeMap::new(), &BTreeMap::new())), until);
+        }
+    }
+
+    /// Ends the tentative place of a pod.
+    fn leave(&self, uid: &str) {
+        if let Some(places) = self.places.get() {
+            places.leave(uid);
+        }
+    }
+
+    /// The reasons for which the model of kube-scheduler's filters rejects nodes that kube-scheduler accepts.
+    pub fn model_differences(&self) -> Vec<ModelDifference> {
+        self.model.differences().iter().cloned().collect()
+    }
+
+    /// The text of a policy's fault about a pod, as it was told first: kube-scheduler tries a pod again at once when the
+    /// message of its condition changes. `fault` names policy, verb and kind.
+    pub fn stable_fault(&self, pod: &Arc<Pod>, fault: String, message: &str) -> String {
+        self.waiting.fault_text(pod, fault, message, self.clock.now())
+    }
+
     /// Bytes of all cached answers, and of the columns and totals that they are found by.
     pub fn cached_bytes(&self) -> usize {
         let answers = self.roster.load().cached_bytes();
@@ -468,75 +346,10 @@ impl Gateway {
         answers + columns + self.node_cache.column_bytes()
     }
 
-    fn group(&self, name: &str) -> Result<Group, DecideError> {
-        self.roster.load().group(name).cloned().ok_or_else(|| DecideError::UnknownGroup(name.to_owned()))
-    }
-
-    fn context(
-        &self,
-        query: &Query<'_>,
-        cluster: Option<&Arc<Cluster>>,
-        own: OwnPlace,
-    ) -> Result<RequestContext, DecideError> {
-        RequestContext::new(query, cluster, &self.node_cache, &self.moment(), own)
-    }
-
-    /// Whether the places of pods change an answer before the watch shows them.
-    fn expects_binds(&self) -> bool {
-        self.binder.get().is_some() && self.roster.load().reads_pods()
-    }
-
-    /// Decides. New answers are inserted into the cache after the reply; if the decision failed, before it.
-    fn decide<T>(
-        &self,
-        caller: &Caller,
-        decide: impl FnOnce(&Caller) -> Result<T, DecideError>,
-    ) -> Result<(T, PostReplyWork), DecideError> {
-        let outcome = decide(caller);
-        let mut after = PostReplyWork { cache_inserts: caller.take_deferred(), ..PostReplyWork::default() };
-        if !after.is_empty() {
-            // The columns of the cluster in force and those of whole nodes have a quarter each.
-            let (roster, limit) = (self.roster(), self.cache_bytes - 2 * column_bytes(self.cache_bytes));
-            after.cache_inserts.push(Box::new(move || roster.keep_cached_within(limit)));
-        }
-        match outcome {
-            Ok(outcome) => Ok((outcome, after)),
-            Err(error) => {
-                // The reply waits for this, so no guest is called.
-                after.split().0.run();
-                Err(error)
-            }
-        }
-    }
-
-    /// Defers the calls of shadow policies until after the reply.
-    fn defer_shadow(&self, after: &mut PostReplyWork, group: Group, context: RequestContext, verbs: &'static [Verb]) {
-        let pod = context.pod();
-        let in_shadow = |verb: &Verb| group.answering(Mode::Shadow, *verb, pod).next().is_some();
-        if verbs.iter().any(in_shadow) {
-            after.guest_calls.push(self.shadow(move |caller| decide::shadow(caller, &group, &context, verbs)));
-        }
-    }
-
-    /// Work that asks policies in shadow mode.
-    fn shadow(&self, ask: impl FnOnce(&Caller) + Send + 'static) -> Work {
-        let (clock, observer, timeout) = (Arc::clone(&self.clock), Arc::clone(&self.observer), self.request_timeout);
-        let request = RequestId::current();
-        Box::new(move || {
-            // Their time starts now: the work may have waited for its turn.
-            let started = clock.now();
-            let caller = request.scope(|| Caller::new(clock, observer, started, timeout)).in_background();
-            ask(&caller);
-            // Nobody waits for a reply any more: the new answers are cached at once.
-            caller.take_deferred().into_iter().for_each(|insert| insert());
-        })
-    }
-
-    fn caller(&self, received: Instant) -> Caller {
-        let (clock, observer) = (Arc::clone(&self.clock), Arc::clone(&self.observer));
-        let mut caller = Caller::new(clock, observer, received, self.request_timeout);
-        caller.blocking = self.blocking.get().copied().unwrap_or_default();
-        caller
+    /// The bytes that cached answers may take: the columns of the cluster in force and those of whole nodes have a quarter
+    /// of the limit each.
+    const fn answer_bytes(&self) -> usize {
+        self.cache_bytes - 2 * column_bytes(self.cache_bytes)
     }
 }
 

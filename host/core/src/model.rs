@@ -18,6 +18,7 @@ mod names;
 pub(crate) mod node_order;
 mod object;
 mod placed;
+mod places;
 pub(crate) mod policy;
 mod quantity;
 mod read;
@@ -30,6 +31,7 @@ pub(crate) mod tally;
 mod text;
 mod verb;
 mod view;
+mod waiting;
 mod words;
 
 pub use annotation::{Additions, BindMetadata, MAX_ANNOTATION_BYTES, MAX_ENTRIES, MetadataEntry};
@@ -58,6 +60,7 @@ pub use object::{
     ObjectError, Owner, Phase, Pod, Pool, Quantities, Taint, set_defaults,
 };
 pub use placed::{Placed, Unlisted, UnlistedNode, placed_order};
+pub use places::Places;
 pub use policy::{Ask, CallClass, Limits, NodeSource, Policy, Program};
 pub use quantity::{QuantityError, parse_quantity};
 pub use read::{CandidateRead, Grouping, NodeRead, PlacedRead, PodRead, Read, ReadError, Shown, Value};
@@ -70,3 +73,4 @@ pub use text::{bounded, escaped, excerpt, is_unprintable, one_line, quotable};
 pub use verb::{Verb, Verbs};
 pub(crate) use view::ViewSource;
 pub use view::{Candidate, ShapeLimit, View};
+pub use waiting::{NominatedFor, WaitingChange, WaitingPod};

@@ -11,15 +11,15 @@ use std::{
 use axum::http::StatusCode;
 use bytes::Bytes;
 use plimsoll_core::{
-    BindOutcome, BindQuery, Cluster, DecideError, FaultKind, FilterOutcome, Gateway, Group, Pod, PodId, PostReplyWork,
-    PreemptOutcome, Query, ScoreScale, TieBreak,
+    BindOutcome, BindQuery, DecideError, Deciding, FaultKind, Gateway, Pod, PodId, PostReplyWork, PreemptOutcome,
+    Query, ScoreScale, TieBreak,
 };
 
 use crate::{
     decode::{self, WireNodes},
     encode,
     error::WireError,
-    request_cache::RequestCache,
+    request_cache::{NameIndex, RequestCache},
 };
 
 /// Bytes per name or node until the reply is sent: its range and slot, the lists of kept and rejected nodes, and its
@@ -196,26 +196,17 @@ impl ExtenderVerb {
         origin: RequestOrigin,
         memory: &mut MemoryReservation,
     ) -> Result<Handling, WireError> {
-        let gateway = backend.gateway;
+        let deciding = || backend.gateway.begin(group);
         match self {
             Self::Filter => {
-                let decide = |query: &Query<'_>| gateway.filter(group, query);
-                let cluster = gateway.cluster_for_filter(group, origin.may_bind);
-                let roster = gateway.roster();
-                on_nodes(backend, cluster.as_ref(), body, origin, memory, decide, |nodes, query, mut outcome| {
-                    // If the roster has changed meanwhile, it is not known which version has given the reasons.
-                    if outcome.rejected.len() == nodes.len() && Arc::ptr_eq(&roster, &gateway.roster()) {
-                        stabilise(backend.cache, roster.group(group), query, nodes, &mut outcome);
-                    }
-                    encode::filter(nodes, &outcome)
-                })
+                let deciding = if origin.may_bind { deciding()?.after_bind_calls() } else { deciding()? };
+                let filter = |deciding: Deciding<'_>, query: &Query<'_>| deciding.filter(query);
+                on_nodes(backend, deciding, body, origin, memory, filter, encode::filter)
             }
             Self::Prioritize(scale) => {
-                let decide = |query: &Query<'_>| gateway.prioritize(scale, group, query);
-                let cluster = gateway.cluster();
-                on_nodes(backend, cluster.as_ref(), body, origin, memory, decide, |nodes, _, scores| {
-                    encode::prioritize(nodes, &scores)
-                })
+                let prioritize = |deciding: Deciding<'_>, query: &Query<'_>| deciding.prioritize(scale, query);
+                let encode = |nodes: &WireNodes, _: &NameIndex, scores: &Vec<u32>| encode::prioritize(nodes, scores);
+                on_nodes(backend, deciding()?, body, origin, memory, prioritize, encode)
             }
             Self::Preempt(unchanged) => preempt(backend, group, body, origin, memory, unchanged),
             Self::Bind => bind(backend, group, body, origin.received),
@@ -262,42 +253,32 @@ fn pod(cache: &RequestCache, json: &[u8]) -> Result<Arc<Pod>, WireError> {
     Ok(cache.pod(json)?)
 }
 
-/// Decides about the nodes of a request, whose names are looked up in this cluster.
+/// Decides about the nodes of a request.
 fn on_nodes<T>(
     Backend { gateway, cache, max_nodes }: Backend<'_>,
-    cluster: Option<&Arc<Cluster>>,
+    deciding: Deciding<'_>,
     body: &Bytes,
     RequestOrigin { received, may_bind }: RequestOrigin,
     memory: &mut MemoryReservation,
-    decide: impl FnOnce(&Query<'_>) -> Result<(T, PostReplyWork), DecideError>,
-    encode: impl FnOnce(&WireNodes, &Query<'_>, T) -> Vec<u8>,
+    decide: impl FnOnce(Deciding<'_>, &Query<'_>) -> Result<(T, PostReplyWork), DecideError>,
+    encode: impl FnOnce(&WireNodes, &NameIndex, &T) -> Vec<u8>,
 ) -> Result<Handling, WireError> {
-    let known = || cache.known_nodes(gateway.known_nodes());
-    let args = decode::extender_args(body, &cache.names(cluster.map(Arc::as_ref)), &known, max_nodes)?;
+    let cluster = deciding.cluster().cloned();
+    let names = cache.names(cluster.as_deref());
+    let known = || cache.known_nodes(deciding.known_nodes());
+    let args = decode::extender_args(body, &names, &known, max_nodes)?;
     // A node with unchanged bytes is not parsed again.
     let objects = args.nodes.unknown_objects().map(|node| parse_bytes(node)).sum::<usize>();
     // The reply may repeat each node.
     memory.grow(BYTES_PER_NODE * args.nodes.len() + objects + parse_bytes(&args.pod) + body.len())?;
-    let nodes = args.nodes.as_query(cluster);
+    let nodes = args.nodes.as_query(cluster.as_ref());
     let query = Query { pod: pod(cache, &args.pod)?, nodes, received, may_bind };
-    let (outcome, after) = match decide(&query) {
+    let (outcome, after) = match decide(deciding, &query) {
         Err(DecideError::Elsewhere(peer)) => return Ok(Handling::Forward(peer, None)),
-        decided => decided.map_err(|error| about(cache, PodId::of(&query.pod), error))?,
+        decided => decided.map_err(|error| about(gateway, &query.pod, error))?,
     };
-    Ok(Handling::Reply(ExtenderReply::decided(encode(&args.nodes, &query, outcome), args.nodes.len(), after)))
-}
-
-/// Keeps the reasons of a pod that is left without a node.
-fn stabilise(
-    cache: &RequestCache,
-    group: Option<&Group>,
-    query: &Query<'_>,
-    nodes: &WireNodes,
-    outcome: &mut FilterOutcome,
-) {
-    if let (Some(pod), Some(group)) = (PodId::of(&query.pod), group) {
-        cache.texts.stabilise(pod, group, outcome, |at| encode::name(nodes, at), Instant::now());
-    }
+    let reply = encode(&args.nodes, &names, &outcome);
+    Ok(Handling::Reply(ExtenderReply::decided(reply, args.nodes.len(), after)))
 }
 
 fn preempt(
@@ -312,8 +293,8 @@ fn preempt(
     memory.grow(parse_bytes(body) + body.len())?;
     let args = decode::preempt_args(body, max_nodes)?;
     let pod = pod(cache, &args.pod)?;
-    let decided = gateway.preempt(group, Arc::clone(&pod), &args.candidates, received);
-    let (mut outcome, after) = decided.map_err(|error| about(cache, PodId::of(&pod), error))?;
+    let decided = gateway.begin(group)?.preempt(Arc::clone(&pod), &args.candidates, received);
+    let (mut outcome, after) = decided.map_err(|error| about(gateway, &pod, error))?;
     let count = args.candidates.len();
     if unchanged == Unchanged::Skip && outcome.dropped.is_empty() && !outcome.has_replaced {
         let body = encode::error("no candidate is changed: kube-scheduler keeps them, as this extender is ignorable");
@@ -333,27 +314,27 @@ fn preempt(
 }
 
 /// The error of a decision about a pod, with the message of a policy's fault.
-fn about(cache: &RequestCache, pod: Option<PodId<'_>>, error: DecideError) -> WireError {
+fn about(gateway: &Gateway, pod: &Arc<Pod>, error: DecideError) -> WireError {
     let message = match &error {
         DecideError::Policy { fault, .. } if fault.kind != FaultKind::Host => Some(fault.detail.clone()),
         _ => None,
     };
-    let mut error = WireError::from(error).about(pod);
-    if let (Some(pod), Some(message)) = (&error.pod, message) {
-        error.outside = cache.texts.text(&pod.uid, error.outside, &message, Instant::now());
+    let mut error = WireError::from(error).about(PodId::of(pod));
+    if let Some(message) = message {
+        error.outside = gateway.stable_fault(pod, error.outside, &message);
     }
     error
 }
 
 fn bind(
-    Backend { gateway, cache, .. }: Backend<'_>,
+    Backend { gateway, .. }: Backend<'_>,
     group: &str,
     body: &Bytes,
     received: Instant,
 ) -> Result<Handling, WireError> {
     let query = decode::binding_args(body, received)?;
-    let bound = gateway.bind(group, &query);
-    Ok(match bound.map_err(|error| about(cache, Some(PodId::of_bind(&query)), error))? {
+    let about = |error| WireError::from(error).about(Some(PodId::of_bind(&query)));
+    Ok(match gateway.begin(group)?.bind(&query).map_err(about)? {
         (BindOutcome::Bound | BindOutcome::AlreadyBound, after) => {
             Handling::Reply(ExtenderReply::decided(encode::error(""), 1, after))
         }

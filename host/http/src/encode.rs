@@ -2,10 +2,16 @@
 
 use std::{borrow::Cow, ops::Range};
 
-use plimsoll_core::{CandidateQuery, FilterOutcome, PreemptOutcome};
+use plimsoll_core::{CandidateQuery, FilterOutcome, PreemptOutcome, Rejection};
 use serde::{Deserialize, Serialize};
 
-use crate::decode::{JsonString, WireNodes};
+use crate::{
+    decode::{JsonString, WireNodes},
+    request_cache::NameIndex,
+};
+
+/// Bytes that the name of most nodes needs.
+const OTHER_NAME_SIZE: usize = 48;
 
 /// Bytes that most entries of a `HostPriorityList` need.
 const ENTRY_SIZE: usize = 64;
@@ -13,14 +19,19 @@ const ENTRY_SIZE: usize = 64;
 /// An `ExtenderFilterResult`: every node is kept, failed or unresolvable.
 ///
 /// Kept nodes are taken from the request: whole objects must be byte for byte the same, since they replace the
-/// scheduler's own.
-pub(crate) fn filter(nodes: &WireNodes, outcome: &FilterOutcome) -> Vec<u8> {
+/// scheduler's own. `names` are those of the cluster.
+///
+/// A node that kube-scheduler's own filters accept, as they do each node of the request, is unresolvable whatever the
+/// policy says: preemption finds no victim there, and would say so in an order that changes (docs/decisions/0077). The
+/// node that preemption has chosen keeps its code, or it would choose again.
+pub(crate) fn filter(nodes: &WireNodes, names: &NameIndex, outcome: &FilterOutcome) -> Vec<u8> {
     // Thousands of nodes share a few reasons, so each is encoded once and copied.
     let mut reasons = vec![Vec::new(); outcome.reasons.len()];
-    reasons.iter_mut().zip(&outcome.reasons).for_each(|(json, reason)| push_json(json, &**reason));
+    reasons.iter_mut().zip(&outcome.reasons).for_each(|(json, reason)| push_json(json, &reason.to_string()));
     let longest = reasons.iter().map(Vec::len).max().unwrap_or_default();
     // Nearly all of the request's nodes come back, as names or whole.
-    let mut out = Vec::with_capacity(256 + nodes.text().len() + outcome.rejected.len() * (longest + 2));
+    let others = outcome.others.len() * (longest + OTHER_NAME_SIZE);
+    let mut out = Vec::with_capacity(256 + nodes.text().len() + outcome.rejected.len() * (longest + 2) + others);
     let (before, after): (&[u8], &[u8]) = if nodes.are_objects() {
         (b"{\"Nodes\":{\"metadata\":{},\"items\":[", b"]},\"NodeNames\":null")
     } else {
@@ -35,9 +46,23 @@ pub(crate) fn filter(nodes: &WireNodes, outcome: &FilterOutcome) -> Vec<u8> {
     let maps: [(&[u8], bool); 2] = [(b",\"FailedNodes\":{", false), (b",\"FailedAndUnresolvableNodes\":{", true)];
     for (key, unresolvable) in maps {
         out.extend_from_slice(key);
-        for rejection in outcome.rejected.iter().filter(|rejection| rejection.unresolvable == unresolvable) {
+        let is_here = |rejection: &&Rejection| {
+            unresolvable == (rejection.unresolvable || Some(rejection.node) != outcome.nominated)
+        };
+        for rejection in outcome.rejected.iter().filter(is_here) {
             separate(&mut out);
             push_name(&mut out, nodes, rejection.node as usize);
+            out.push(b':');
+            out.extend_from_slice(&reasons[rejection.reason as usize]);
+        }
+        for rejection in outcome.others.iter().filter(|rejection| rejection.unresolvable == unresolvable) {
+            let name = names.quoted(rejection.node);
+            if name.is_empty() {
+                // Not a name of Kubernetes.
+                continue;
+            }
+            separate(&mut out);
+            out.extend_from_slice(name);
             out.push(b':');
             out.extend_from_slice(&reasons[rejection.reason as usize]);
         }
@@ -132,11 +157,6 @@ fn push_name(out: &mut Vec<u8>, nodes: &WireNodes, at: usize) {
     } else {
         out.extend_from_slice(nodes.json(at));
     }
-}
-
-/// The name of a node of the request, in the form of the request's mode.
-pub(crate) fn name(nodes: &WireNodes, at: usize) -> Cow<'_, str> {
-    if nodes.are_objects() { object_name(nodes, at) } else { String::from_utf8_lossy(nodes.json(at)) }
 }
 
 fn object_name(nodes: &WireNodes, at: usize) -> Cow<'_, str> {

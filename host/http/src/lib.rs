@@ -19,7 +19,6 @@ mod error;
 mod peers;
 mod request_cache;
 mod server;
-mod stable_texts;
 mod tls;
 mod wire;
 

@@ -12,8 +12,6 @@ use arc_swap::ArcSwapOption;
 use bytes::Bytes;
 use plimsoll_core::{Cluster, KnownNodes, Names, ObjectError, Pod};
 
-use crate::stable_texts::StableTexts;
-
 /// The names of the last requests, with their order. One serves a whole server.
 #[derive(Debug, Default)]
 pub(crate) struct RequestCache {
@@ -23,8 +21,6 @@ pub(crate) struct RequestCache {
     known_nodes: ArcSwapOption<NameIndex>,
     /// The pod of the last request: filter, prioritize and preempt ask about one pod after each other.
     pod: ArcSwapOption<Pod>,
-    /// What replies have said about pods that were left without a node.
-    pub(crate) texts: StableTexts,
 }
 
 /// Slots by name, each name as a request writes it, and the order in which requests name them.

@@ -312,7 +312,7 @@ impl Wire {
 
 /// Whether a group exists.
 fn exists(gateway: &Gateway, group: &str) -> bool {
-    group.is_empty() || gateway.roster().group(group).is_some()
+    group.is_empty() || gateway.has_group(group)
 }
 
 // === impl WireRequest ===

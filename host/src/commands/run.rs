@@ -40,15 +40,15 @@ fn ask(offline: &OfflineGateway, args: &RunArgs, pod: &Arc<Pod>) -> Result<RunRe
     let asked = nodes.iter().filter(|(_, rejection, _)| rejection.is_none());
     let names: Vec<Cow<'_, str>> = asked.map(|(name, ..)| Cow::Borrowed(*name)).collect();
     let query = |names| Query::new(Arc::clone(pod), Nodes::Names(names));
-    let survey = gateway.survey(group, &query(&names))?;
-    let filter = gateway.filter(group, &query(&names)).map(|(outcome, _)| outcome);
+    let survey = gateway.begin(group)?.survey(&query(&names))?;
+    let filter = gateway.begin(group)?.dry_filter(&query(&names)).map(|(outcome, _)| outcome);
     let not_modelled = filters.as_ref().map(|filters| filters.not_modelled().to_vec());
     let mut report = RunReport::new(pod, nodes, not_modelled, survey, filter);
     // Without a filter decision kube-scheduler asks for no scores.
     let kept: Vec<usize> = report.kept().collect();
     let left: Vec<Cow<'_, str>> = kept.iter().map(|at| report.node(*at).to_owned().into()).collect();
     if report.is_decided() {
-        let scores = gateway.prioritize(ScoreScale::Coarse, group, &query(&left));
+        let scores = gateway.begin(group)?.prioritize(ScoreScale::Coarse, &query(&left));
         report.add_scores(&kept, scores.map(|(scores, _)| scores));
     }
     report.sort();

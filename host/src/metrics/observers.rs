@@ -2,13 +2,15 @@
 
 use std::{
     borrow::Cow,
+    collections::HashSet,
     sync::atomic::AtomicU64,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use parking_lot::Mutex;
 use plimsoll_core::{
     BindCallWait, BindOutcome, BindQuery, BindReport, CallOf, DecideError, Disabled, Fault, FaultKind, Member, Mode,
-    OPEN_TIME, Observer, Outcome, PodId, Roster, ShadowRejections, Unbound, Verb,
+    ModelDifference, OPEN_TIME, Observer, Outcome, Pod, PodId, Roster, ShadowRejections, Unbound, Verb,
 };
 use plimsoll_http::{TlsObserver, WireObserver};
 use prometheus_client::{
@@ -21,6 +23,9 @@ const BUCKETS: [f64; 19] = [
     5e-6, 1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, 1e-1, 2.5e-1, 5e-1, 1.0, 2.5,
     5.0,
 ];
+
+/// The warning about unstable reasons.
+const UNSTABLE: &str = "the policies of this group reject the same nodes for a pod from attempt to attempt, for reasons that change: replies repeat the reasons of the first attempt for a minute, since kube-scheduler tries a pod again at once when its message changes";
 
 /// The outcome of a call without a fault.
 const ANSWERED: &str = "answered";
@@ -55,6 +60,10 @@ pub(crate) struct PolicyMetrics {
     bind_retries: Counter,
     bind_waits: Seconds<1>,
     bind_calls_missed: Family<Labels<1>, Counter>,
+    failed_unasked: Family<Labels<2>, Counter>,
+    model_differences: Family<Labels<1>, Counter>,
+    /// The groups whose reasons the log has called unstable.
+    unstable: Mutex<HashSet<Box<str>>>,
 }
 
 /// Counts requests by group and verb.
@@ -84,6 +93,8 @@ impl PolicyMetrics {
         let evaluated = "Nodes or candidates that the guest evaluated; the other answers came from the decision cache";
         let opened = "Times that consecutive faults opened a policy's circuit";
         let retries = "Times that policies were asked again about a bind, because what they had read had changed";
+        let unasked = "Faults of calls that no request asked for: about nodes that kube-scheduler did not offer, and pods that wait";
+        let differences = "Reasons for which the model of kube-scheduler's filters rejects nodes that kube-scheduler accepts, by plugin";
         let missed = "Bind calls that a filter waited for and that did not come in time, by the group of the filter";
         Self {
             calls: registered(registry, "policy_calls", "Calls of a policy by outcome"),
@@ -99,6 +110,9 @@ impl PolicyMetrics {
                 "Time that a filter which counts pods waited for bind calls",
             ),
             bind_calls_missed: registered(registry, "bind_calls_missed", missed),
+            failed_unasked: registered(registry, "policy_unasked_faults", unasked),
+            model_differences: registered(registry, "model_differences", differences),
+            unstable: Mutex::default(),
         }
     }
 
@@ -163,6 +177,25 @@ impl Observer for PolicyMetrics {
             reason,
             "a policy in shadow mode would have rejected nodes"
         );
+    }
+
+    fn failed_unasked(&self, member: &Member, verb: Verb) {
+        let labels = [("policy", member.id().to_owned().into()), ("verb", verb.as_str().into())];
+        self.failed_unasked.get_or_create(&labels).inc();
+    }
+
+    fn unstable_reasons(&self, group: &str, pod: &Pod) {
+        if self.unstable.lock().insert(group.into()) {
+            let pod = PodId::of(pod).map(tracing::field::display);
+            tracing::warn!(group, pod, "{UNSTABLE}");
+        }
+    }
+
+    fn model_differs(&self, difference: &ModelDifference, pod: &Pod) {
+        let ModelDifference { scheduler, plugin, reason } = difference;
+        let pod = PodId::of(pod).map(tracing::field::display);
+        tracing::warn!(%scheduler, plugin, %reason, pod, "kube-scheduler accepts nodes that plimsoll's model of its filters rejects: this reason of the model no longer counts for this scheduler");
+        self.model_differences.get_or_create(&[("plugin", (*plugin).into())]).inc();
     }
 
     fn circuit_opened(&self, member: &Member, verb: Verb) {

@@ -22,7 +22,7 @@ pub(crate) fn ask(
     node: &str,
 ) -> Result<Explanation> {
     cluster.find(node).ok_or_else(|| no_such_node(node))?;
-    Ok(gateway.explain(group, pod, node)?)
+    Ok(gateway.begin(group)?.explain(pod, node)?)
 }
 
 /// The error about a node that the cluster does not have.

@@ -144,7 +144,7 @@ pub fn request() -> Value {
 /// The reason that all nodes were rejected for; an answer with two reasons is one of two versions.
 fn only_reason(reply: &Value) -> Result<String> {
     ensure!(reply["Error"] == "", "the decision failed: {reply}");
-    let failed = reply["FailedNodes"].as_object().context("FailedNodes is no object")?;
+    let failed = reply["FailedAndUnresolvableNodes"].as_object().context("FailedNodes is no object")?;
     let kept = reply["Nodes"]["items"].as_array().map_or(0, Vec::len);
     ensure!(failed.len() + kept == NODES, "a node is missing: {reply}");
     let reasons: std::collections::BTreeSet<_> = failed.values().filter_map(Value::as_str).collect();

@@ -29,6 +29,8 @@ pub(crate) struct Caller {
     pub(super) deadline: Instant,
     request_timeout: Duration,
     class: CallClass,
+    /// Whether the calls count for the policy's circuit, its calls and the observer: not those that no request asks for.
+    has_effects: bool,
     /// The way to run work that may block.
     pub(crate) blocking: Blocking,
     /// Cache inserts to run after the reply.
@@ -52,6 +54,7 @@ impl Caller {
             deadline: received + request_timeout,
             request_timeout,
             class: CallClass::Decision,
+            has_effects: true,
             blocking: Blocking::default(),
             deferred: Mutex::default(),
         }
@@ -60,6 +63,17 @@ impl Caller {
     /// For calls that no decision waits for.
     pub(crate) fn in_background(self) -> Self {
         Self { class: CallClass::Background, ..self }
+    }
+
+    /// For calls that no request asks for. A fault neither opens a circuit nor rolls a version back, and an answer proves
+    /// nothing about a version.
+    pub(crate) fn without_effects(self) -> Self {
+        Self { has_effects: false, ..self.in_background() }
+    }
+
+    /// With this end of its time, if that is earlier.
+    pub(crate) fn until(self, deadline: Instant) -> Self {
+        Self { deadline: self.deadline.min(deadline), ..self }
     }
 
     pub(super) fn now(&self) -> Instant {
@@ -115,6 +129,12 @@ impl Caller {
         (host_began, guest_began): (Instant, Instant),
         result: Result<(usize, usize, usize), &Fault>,
     ) {
+        if !self.has_effects {
+            if result.is_err() {
+                self.observer.failed_unasked(member, verb);
+            }
+            return;
+        }
         let now = self.clock.now();
         let elapsed = now.saturating_duration_since(host_began);
         let call = self.call_of(pod, member, verb);

@@ -85,8 +85,24 @@ impl RequestContext {
 
     /// A request about some nodes of the set.
     pub(super) fn of_nodes(&self, nodes: &[u32]) -> Self {
-        let NodeSet { pod, cluster, whole, slots, now } = &self.node_set;
-        let slots = nodes.iter().map(|node| slots[*node as usize]).collect();
+        self.of_slots(nodes.iter().map(|node| self.node_set.slots[*node as usize]).collect())
+    }
+
+    /// The nodes of the cluster that are not in the set.
+    pub(super) fn slots_not_asked_about(&self) -> Arc<[u32]> {
+        let mut is_asked_about = vec![false; self.cluster().slots().len()];
+        self.node_set.slots.iter().for_each(|slot| is_asked_about[*slot as usize] = true);
+        (0..).zip(is_asked_about).filter(|(_, is)| !is).map(|(slot, _)| slot).collect()
+    }
+
+    /// The slots of the set.
+    pub(crate) fn slots(&self) -> &Arc<[u32]> {
+        &self.node_set.slots
+    }
+
+    /// A request about these nodes of the cluster.
+    pub(crate) fn of_slots(&self, slots: Arc<[u32]>) -> Self {
+        let NodeSet { pod, cluster, whole, now, .. } = &self.node_set;
         let (pod, cluster, whole) = (Arc::clone(pod), Arc::clone(cluster), whole.clone());
         let node_set = NodeSet { pod, cluster, whole, slots, now: *now };
         Self { node_set, request_indices: None, unknown: vec![] }
@@ -102,17 +118,11 @@ impl RequestContext {
         self.node_set.whole.cluster()
     }
 
-    /// The names of the nodes that the cluster knows.
-    pub(crate) fn node_names(&self) -> impl Iterator<Item = Arc<str>> {
-        let slots = self.cluster().slots();
-        self.node_set.slots.iter().filter_map(|slot| Some(Arc::clone(slots.get(*slot as usize)?.node.name())))
-    }
-
     pub(crate) fn pod(&self) -> &Pod {
         &self.node_set.pod
     }
 
-    pub(super) fn cluster(&self) -> &Cluster {
+    pub(crate) fn cluster(&self) -> &Cluster {
         &self.node_set.cluster
     }
 
@@ -126,14 +136,25 @@ impl RequestContext {
         self.request_indices.as_ref().map_or(node, |indices| indices[node as usize])
     }
 
-    /// The name of the node with this index in the request; none where the cluster does not know it.
-    pub(super) fn node_name(&self, index: u32) -> Option<Arc<str>> {
+    /// The index in the request of the node with this name.
+    pub(crate) fn request_index_of(&self, name: &str) -> Option<u32> {
+        let slot = self.cluster().find(name)?;
+        let node = self.node_set.slots.iter().position(|own| *own == slot)?;
+        Some(self.request_index(node as u32))
+    }
+
+    /// The slot of the node with this index in the request; [`Nodes::UNKNOWN`] where the cluster does not know it.
+    pub(crate) fn slot_of(&self, index: u32) -> u32 {
         let node = match &self.request_indices {
-            Some(indices) => indices.binary_search(&index).ok()?,
+            Some(indices) => indices.binary_search(&index).unwrap_or(usize::MAX),
             None => index as usize,
         };
-        let slot = *self.node_set.slots.get(node)?;
-        Some(Arc::clone(self.cluster().slots().get(slot as usize)?.node.name()))
+        self.node_set.slots.get(node).copied().unwrap_or(Nodes::UNKNOWN)
+    }
+
+    /// The name of the node with this index in the request; none where the cluster does not know it.
+    pub(super) fn node_name(&self, index: u32) -> Option<Arc<str>> {
+        Some(Arc::clone(self.cluster().slots().get(self.slot_of(index) as usize)?.node.name()))
     }
 
     /// The values of the nodes of the set, in the order of the request; 0 for nodes that are not known.

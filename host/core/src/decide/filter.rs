@@ -1,6 +1,8 @@
 //! filter: which nodes may the pod run on? Policies are asked in order, each about the nodes that all earlier ones have
 //! accepted.
 
+use std::{borrow::Cow, fmt, sync::Arc};
+
 use hashbrown::HashMap;
 
 use super::{
@@ -17,7 +19,7 @@ use crate::{
 /// One rejected node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rejection {
-    /// Its index in the request.
+    /// Its index in the request, or its slot in the cluster.
     pub node: u32,
     /// The index of its reason in [`FilterOutcome::reasons`](crate::FilterOutcome::reasons).
     pub reason: u32,
@@ -25,25 +27,54 @@ pub struct Rejection {
     pub unresolvable: bool,
 }
 
+/// Why a node is rejected; displayed as kube-scheduler shows it: `policy: text`.
+#[derive(Debug, Clone)]
+pub struct Reason {
+    /// Who rejects it.
+    pub by: RejectedBy,
+    /// One line.
+    pub text: Box<str>,
+}
+
+/// Who rejects a node.
+#[derive(Debug, Clone)]
+pub enum RejectedBy {
+    /// A policy.
+    Policy(Arc<Member>),
+    /// One of kube-scheduler's own filters, in its words.
+    KubeScheduler,
+    /// Policies; the text names each with its reasons.
+    Policies,
+    /// plimsoll itself.
+    Plimsoll,
+}
+
 /// The outcome of a filter request: every node of the request that is not listed here stays.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct FilterOutcome {
     /// The rejected nodes, by ascending index.
     pub rejected: Vec<Rejection>,
+    /// Of a pod that is left without a node: the nodes of the cluster that the request does not name, by slot. Empty where
+    /// kube-scheduler has looked at all of them.
+    pub others: Vec<Rejection>,
+    /// The node of the request that kube-scheduler has nominated the pod for: preemption has chosen it.
+    pub nominated: Option<u32>,
     /// Each reason once.
-    pub reasons: Vec<Box<str>>,
+    pub reasons: Vec<Reason>,
 }
 
-/// The reasons of one reply: each text once, with its number.
+/// The reasons of one reply: each once, with its number.
 #[derive(Debug, Default)]
-pub(super) struct Reasons(HashMap<Box<str>, u32>);
+pub(super) struct Reasons {
+    all: Vec<Reason>,
+    /// By [`address`] and text.
+    numbers: HashMap<(usize, Box<str>), u32>,
+}
 
-/// Why a node is rejected.
+/// The reason of a rejected node, by number, and whether preemption cannot help.
 #[derive(Clone, Copy)]
-pub(super) struct Reason {
-    /// The number of the text.
+pub(super) struct Rejected {
     number: u32,
-    /// Whether preemption cannot help.
     unresolvable: bool,
 }
 
@@ -66,30 +97,30 @@ pub(crate) fn filter(caller: &Caller, group: &Group, context: &RequestContext) -
     let mut rejected = rejections(&nodes, |node| context.request_index(node));
     // A node that no policy can be asked about is rejected only if a policy decides about this pod.
     if !context.unknown.is_empty() && deciding > 0 {
-        let reason = reasons.number(NOT_SEEN.0, NOT_SEEN.1);
+        let reason = reasons.number(RejectedBy::Plimsoll, NOT_SEEN);
         rejected.extend(context.unknown.iter().map(|node| Rejection { node: *node, reason, unresolvable: false }));
         rejected.sort_unstable_by_key(|rejection| rejection.node);
     }
-    Ok(FilterOutcome { rejected, reasons: reasons.into_texts() })
+    Ok(FilterOutcome { rejected, reasons: reasons.into_all(), ..FilterOutcome::default() })
 }
 
 /// Rejects nodes by the verdicts of a policy.
 pub(super) fn reject(
-    nodes: &mut FeasibleNodes<Option<Reason>>,
-    member: &Member,
+    nodes: &mut FeasibleNodes<Option<Rejected>>,
+    member: &Arc<Member>,
     verdicts: &PolicyAnswers<Verdict>,
     reasons: &mut Reasons,
 ) -> Result<(), DecideError> {
     // A policy has few reasons for many nodes: each text is made once.
     let distinct: Vec<&Verdict> = verdicts.answers.iter().collect();
-    let mut known: Vec<Option<Reason>> = vec![None; distinct.len()];
-    let verdict = |reason: &mut Option<Reason>, number: usize| {
+    let mut known: Vec<Option<Rejected>> = vec![None; distinct.len()];
+    let verdict = |reason: &mut Option<Rejected>, number: usize| {
         let (text, unresolvable) = match distinct[number] {
             Verdict::Fits => return true,
             Verdict::Unschedulable(text) => (text, false),
             Verdict::Unresolvable(text) => (text, true),
         };
-        let new = || Reason { number: reasons.number(&member.name, text), unresolvable };
+        let new = || Rejected { number: reasons.number(RejectedBy::Policy(Arc::clone(member)), text), unresolvable };
         *reason = Some(*known[number].get_or_insert_with(new));
         false
     };
@@ -97,12 +128,12 @@ pub(super) fn reject(
 }
 
 /// The nodes that have a reason, by `index`.
-pub(super) fn rejections(nodes: &FeasibleNodes<Option<Reason>>, index: impl Fn(u32) -> u32) -> Vec<Rejection> {
+pub(super) fn rejections(nodes: &FeasibleNodes<Option<Rejected>>, index: impl Fn(u32) -> u32) -> Vec<Rejection> {
     if nodes.values.iter().all(Option::is_none) {
         return Vec::new();
     }
-    let rejection = |(node, reason): (u32, Option<Reason>)| {
-        let Reason { number, unresolvable } = reason?;
+    let rejection = |(node, reason): (u32, Option<Rejected>)| {
+        let Rejected { number, unresolvable } = reason?;
         Some(Rejection { node: index(node), reason: number, unresolvable })
     };
     (0..).zip(nodes.by_node(&nodes.values)).filter_map(rejection).collect()
@@ -111,34 +142,95 @@ pub(super) fn rejections(nodes: &FeasibleNodes<Option<Reason>>, index: impl Fn(u
 // === impl FilterOutcome ===
 
 impl FilterOutcome {
+    /// The indices of the nodes that stay, of a request with this many.
+    pub(crate) fn kept(&self, nodes: usize) -> Vec<u32> {
+        let mut rejected = self.rejected.iter().map(|rejection| rejection.node).peekable();
+        (0..nodes as u32).filter(|node| rejected.next_if_eq(node).is_none()).collect()
+    }
+
     /// The reason of a rejection.
-    pub fn reason(&self, rejection: Rejection) -> &str {
+    pub fn reason(&self, rejection: Rejection) -> &Reason {
         &self.reasons[rejection.reason as usize]
     }
 }
 
+// === impl Reason ===
+
+impl Reason {
+    /// A reason on one line, and never without a text.
+    pub(super) fn new(by: RejectedBy, text: &str) -> Self {
+        Self { by, text: one_line_or_none_given(text).into() }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.by {
+            RejectedBy::Policy(member) => write!(f, "{}: {}", member.name, self.text),
+            RejectedBy::KubeScheduler | RejectedBy::Policies => f.write_str(&self.text),
+            RejectedBy::Plimsoll => write!(f, "plimsoll: {}", self.text),
+        }
+    }
+}
+
+impl PartialEq for Reason {
+    fn eq(&self, other: &Self) -> bool {
+        let is_same = match (&self.by, &other.by) {
+            (RejectedBy::Policy(a), RejectedBy::Policy(b)) => (&a.id, a.version) == (&b.id, b.version),
+            (a, b) => std::mem::discriminant(a) == std::mem::discriminant(b),
+        };
+        is_same && self.text == other.text
+    }
+}
+
+impl Eq for Reason {}
+
 // === impl Reasons ===
 
 impl Reasons {
-    /// The number of `policy: reason`.
-    pub(super) fn number(&mut self, policy: &str, reason: &str) -> u32 {
-        let next = self.0.len() as u32;
-        *self.0.entry(reason_text(policy, reason)).or_insert(next)
+    /// These reasons, by their numbers.
+    pub(super) fn of(all: Vec<Reason>) -> Self {
+        let key = |reason: &Reason| (address(&reason.by), reason.text.clone());
+        Self { numbers: all.iter().map(key).zip(0..).collect(), all }
     }
 
-    /// The texts by number.
-    pub(super) fn into_texts(self) -> Vec<Box<str>> {
-        let mut texts = vec![Box::default(); self.0.len()];
-        self.0.into_iter().for_each(|(text, number)| texts[number as usize] = text);
-        texts
+    /// The number of a reason.
+    pub(super) fn number(&mut self, by: RejectedBy, text: &str) -> u32 {
+        let reason = Reason::new(by, text);
+        let next = self.all.len() as u32;
+        let number = *self.numbers.entry((address(&reason.by), reason.text.clone())).or_insert(next);
+        if number == next {
+            self.all.push(reason);
+        }
+        number
     }
+
+    /// By number.
+    pub(super) fn into_all(self) -> Vec<Reason> {
+        self.all
+    }
+
+    /// Each as a text, by number.
+    pub(super) fn into_texts(self) -> Vec<Box<str>> {
+        self.all.iter().map(|reason| reason.to_string().into()).collect()
+    }
+}
+
+/// Tells policies from each other, and from others.
+fn address(by: &RejectedBy) -> usize {
+    if let RejectedBy::Policy(member) = by { Arc::as_ptr(member).addr() } else { 0 }
 }
 
 /// `policy: reason` on one line, and never without a reason.
 pub(super) fn reason_text(policy: &str, reason: &str) -> Box<str> {
-    let reason = one_line(reason);
-    match reason.trim() {
-        "" => [policy, ": no reason given"].concat().into(),
-        reason => [policy, ": ", reason].concat().into(),
+    [policy, ": ", &one_line_or_none_given(reason)].concat().into()
+}
+
+fn one_line_or_none_given(reason: &str) -> Cow<'_, str> {
+    let line = one_line(reason);
+    match line.trim() {
+        "" => Cow::Borrowed("no reason given"),
+        trimmed if trimmed.len() == line.len() => line,
+        trimmed => Cow::Owned(trimmed.to_owned()),
     }
 }

@@ -21,7 +21,7 @@ use hashbrown::HashMap;
 use parking_lot::Mutex;
 
 use super::{
-    Caller, FilterOutcome, Group, Query, Rejection, RequestContext, ScoreScale, filter::reason_text, prioritize,
+    Caller, FilterOutcome, Group, Query, Reason, RejectedBy, Rejection, RequestContext, ScoreScale, prioritize,
 };
 use crate::model::{Gang, Mode, Placed, Pod, Verb};
 
@@ -33,7 +33,7 @@ const MAX_PAUSE: Duration = Duration::from_secs(1);
 const MAX_MEMBERS: usize = 10_000;
 
 /// The reason for the nodes that a member could have and does not get.
-const NOT_CHOSEN: (&str, &str) = ("plimsoll", "another node was chosen for this member of the pod group");
+const NOT_CHOSEN: &str = "another node was chosen for this member of the pod group";
 
 /// The simulations that are under way, by pod group.
 #[derive(Debug, Default)]
@@ -81,22 +81,29 @@ pub(crate) fn keep_best(
     if left.len() < 2 || candidates.is_empty() {
         return outcome;
     }
-    let candidates_alone = context.of_nodes(&candidates);
-    // kube-scheduler goes on without scores, too.
-    let scores = prioritize(caller, group, &candidates_alone, ScoreScale::Fine);
-    let scores = scores.unwrap_or_else(|_| vec![0; candidates.len()]);
-    let order = |(node, score): &(&u32, u32)| {
-        let slot = context.cluster().slots().get(context.node_set.slots[**node as usize] as usize);
-        let pods = slot.and_then(|slot| slot.placed.as_deref()).map(Placed::pods).map_or(0, <[_]>::len);
-        (*score, Reverse(pods), Reverse(slot.map(|slot| slot.node.name())))
-    };
-    let best = candidates.iter().zip(scores).max_by_key(order).map(|(node, _)| context.request_index(*node));
+    let best = best_of(caller, group, &context.of_nodes(&candidates));
+    let best = candidates.iter().find(|node| best == Some(context.slots()[**node as usize]));
+    let best = best.map(|node| context.request_index(*node));
     left.retain(|index| Some(*index) != best);
     let reason = outcome.reasons.len() as u32;
-    outcome.reasons.push(reason_text(NOT_CHOSEN.0, NOT_CHOSEN.1));
+    outcome.reasons.push(Reason::new(RejectedBy::Plimsoll, NOT_CHOSEN));
     outcome.rejected.extend(left.into_iter().map(|node| Rejection { node, reason, unresolvable: false }));
     outcome.rejected.sort_unstable_by_key(|rejection| rejection.node);
     outcome
+}
+
+/// The slot of the best node: of those with the best score of the group one with the fewest pods, and of these the first
+/// by name.
+pub(crate) fn best_of(caller: &Caller, group: &Group, context: &RequestContext) -> Option<u32> {
+    // kube-scheduler goes on without scores, too.
+    let scores = prioritize(caller, group, context, ScoreScale::Fine);
+    let scores = scores.unwrap_or_else(|_| vec![0; context.slots().len()]);
+    let order = |(slot, score): &(&u32, u32)| {
+        let slot = context.cluster().slots().get(**slot as usize);
+        let pods = slot.and_then(|slot| slot.placed.as_deref()).map(Placed::pods).map_or(0, <[_]>::len);
+        (*score, Reverse(pods), Reverse(slot.map(|slot| slot.node.name())))
+    };
+    context.slots().iter().zip(scores).max_by_key(order).map(|(slot, _)| *slot)
 }
 
 /// The pod on the one node that is left to it; none if none is left.

@@ -1,10 +1,10 @@
 //! Reports of core's calls to the outside: for metrics and logs.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use crate::{
     cache::Disabled,
-    decide::{BindCallWait, BindOutcome, DecideError, Member},
+    decide::{BindCallWait, BindOutcome, DecideError, Member, ModelDifference},
     model::{BindQuery, Fault, Pod, RequestId, Verb},
 };
 
@@ -56,6 +56,12 @@ pub trait Observer: Send + Sync {
     fn called(&self, _: CallOf<'_>, _: Outcome<'_>, _elapsed: Duration) {}
     /// A policy in shadow mode would have turned nodes down.
     fn would_reject(&self, _: CallOf<'_>, _: &ShadowRejections<'_>) {}
+    /// A call that no request asks for has failed. It has no other effect.
+    fn failed_unasked(&self, _: &Member, _: Verb) {}
+    /// The policies of a group have rejected the same nodes for a pod as a moment before, for other reasons.
+    fn unstable_reasons(&self, _group: &str, _: &Pod) {}
+    /// The model of kube-scheduler's filters rejects nodes that kube-scheduler accepts.
+    fn model_differs(&self, _: &ModelDifference, _: &Pod) {}
     /// A fault opened the policy's circuit for this verb.
     fn circuit_opened(&self, _: &Member, _: Verb) {}
     /// A group was asked to bind a pod, with this result.
@@ -79,19 +85,6 @@ pub struct ShadowRejections<'r> {
     pub node: &'r str,
     /// Why that one.
     pub reason: &'r str,
-}
-
-/// For decisions that no request asks for: passes on what is about a policy as a whole.
-pub(crate) struct BackgroundObserver(pub(crate) Arc<dyn Observer>);
-
-impl Observer for BackgroundObserver {
-    fn circuit_opened(&self, member: &Member, verb: Verb) {
-        self.0.circuit_opened(member, verb);
-    }
-
-    fn cache_disabled(&self, member: &Member, verb: Verb, why: Disabled) {
-        self.0.cache_disabled(member, verb, why);
-    }
 }
 
 /// Ignores everything.

@@ -191,7 +191,7 @@ impl<'p> Preempting<'p> {
                     candidates.push(Candidate { victims, pdb_violations });
                     origins.push(at as u32);
                 }
-                Err(reason) => drop(dropped.insert(at as u32, reason_text(NOT_SEEN.0, &reason))),
+                Err(reason) => drop(dropped.insert(at as u32, reason_text("plimsoll", &reason))),
             }
         }
         let numbers = (0..slots.len() as u32).collect();
@@ -358,7 +358,7 @@ fn place(
             sent.or(seen)
         }
     };
-    let Some(mut slot) = slot else { return Ok(Err(NOT_SEEN.1.into())) };
+    let Some(mut slot) = slot else { return Ok(Err(NOT_SEEN.into())) };
     Ok(everywhere.victims(query)?.map(|pods| {
         let mut victims = place_pods(&mut slot, pods);
         let mut named = vec![false; slot.placed.as_deref().map_or(0, |placed| placed.pods().len())];

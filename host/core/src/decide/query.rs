@@ -10,7 +10,7 @@ use crate::model::{BindError, Cluster, Fault, Node, ObjectError, Pod, Verb, slot
 pub(super) const MAX_ROUNDS: u32 = 8;
 
 /// The reason for a name that the gateway's view of the cluster does not hold; it is tried again later.
-pub(super) const NOT_SEEN: (&str, &str) = ("plimsoll", "node not seen yet");
+pub(super) const NOT_SEEN: &str = "node not seen yet";
 
 /// A filter or prioritize request.
 #[derive(Debug, Clone)]
@@ -189,7 +189,7 @@ pub enum Unbound {
     #[error("the request's time was over before the binding was written")]
     OutOfTime,
     /// The gateway's view of the cluster does not hold the node, and policies are to be asked about it.
-    #[error("{whose}: {reason}: {0}", whose = NOT_SEEN.0, reason = NOT_SEEN.1)]
+    #[error("plimsoll: {NOT_SEEN}: {0}")]
     UnknownNode(String),
     /// The pod that was scheduled is gone, or on another node already.
     #[error("pod {0}")]

@@ -145,12 +145,6 @@ impl Roster {
         self.reads_pods
     }
 
-    /// Whether a policy that is in force may read the time.
-    pub(crate) fn reads_time(&self) -> bool {
-        let reads = |member: &Arc<Member>| member.policy.imports().iter().any(|import| import == "host.now");
-        self.members().any(|member| member.config.mode == Mode::Enforce && reads(member))
-    }
-
     /// The same, and how each policy stands, by name with group.
     #[must_use]
     pub fn with_states(self, states: BTreeMap<Arc<str>, PolicyState>) -> Self {
@@ -178,6 +172,11 @@ impl Roster {
     /// The group with this name; the root's is empty.
     pub fn group(&self, name: &str) -> Option<&Group> {
         self.groups.get(name)
+    }
+
+    /// The group with this name, and the name.
+    pub(crate) fn named(&self, name: &str) -> Option<(&Arc<str>, &Group)> {
+        self.groups.get_key_value(name)
     }
 
     /// Every group by name.
@@ -226,6 +225,12 @@ impl Group {
     /// Whether a filter that is in force may read placed pods.
     pub(crate) const fn reads_pods(&self) -> bool {
         self.reads_pods
+    }
+
+    /// Whether a filter that is in force may read the time.
+    pub(crate) fn reads_time(&self) -> bool {
+        let reads = |member: &Arc<Member>| member.policy.imports().iter().any(|import| import == "host.now");
+        self.members.iter().any(|member| member.config.mode == Mode::Enforce && reads(member))
     }
 
     /// Whether kube-scheduler may ask for scores.

@@ -14,7 +14,7 @@ mod nodes;
 mod nominated;
 mod preempt;
 mod prioritize;
-mod rejected;
 mod remember;
 mod shadow;
+mod waiting;
 mod whole_cluster;

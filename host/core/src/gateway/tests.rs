@@ -12,10 +12,11 @@ use proptest::{collection::vec, prelude::*};
 
 use super::*;
 use crate::{
-    decide::{BindCallWait, Member, NoObserver, NodeObject, Nodes},
+    decide::{BindCallWait, BindOutcome, Group, Member, NoObserver, NodeObject, Nodes, Query},
     model::{
-        AbsentFacts, Ask, BindError, Binding, FactAccess, FactSource, Fault, IsUnchanged, Node, NodeSource,
-        NotReserved, Policy, PolicyConfig, Read, Reservation, Selector, SystemClock, Value, Verbs, Verdict, View,
+        AbsentFacts, Ask, BindError, Binding, FactAccess, FactSource, Fault, IsUnchanged, Leader, Mode, Node,
+        NodeSource, NotReserved, Policy, PolicyConfig, Read, Reservation, Selector, SystemClock, Value, Verbs, Verdict,
+        View,
     },
 };
 
@@ -144,8 +145,8 @@ fn query_of<'q>(gateway: &Gateway, name: &str, names: &'q [Cow<'q, str>]) -> Que
 /// The nodes that are left for a pod.
 fn filter(gateway: &Gateway, group: &str, name: &str) -> Vec<usize> {
     let names = ["n0", "n1", "n2"].map(Cow::Borrowed);
-    gateway.cluster_for_filter(group, true);
-    let (outcome, after) = gateway.filter(group, &query_of(gateway, name, &names)).unwrap();
+    let deciding = gateway.begin(group).unwrap().after_bind_calls();
+    let (outcome, after) = deciding.filter(&query_of(gateway, name, &names)).unwrap();
     after.run();
     (0..3).filter(|at| outcome.rejected.iter().all(|rejection| rejection.node as usize != *at)).collect()
 }
@@ -252,7 +253,6 @@ fn a_filter_that_counts_waits_for_the_bind_call_and_then_counts_the_pod() {
         let waiting = scope.spawn(|| filter(&gateway, "counting", "b"));
         // A filter of a group that does not count does not wait, and nor does a stranger.
         assert_eq!(filter(&gateway, "other", "c"), [0, 1, 2]);
-        assert!(gateway.cluster_for_filter("counting", false).is_some());
         assert!(!waiting.is_finished());
         forward(&gateway, "a", "n1");
         // If the thread began late, it waits for this one, too.
@@ -280,9 +280,9 @@ fn a_wait_ends_after_its_bound_and_is_told_of() {
     gateway.set_roster(Arc::new(Roster::new(groups, vec![])));
     gateway.bind_calls.decided("counting", &Arc::new(mk_pod("a")));
     assert!(!told.0.load(Ordering::SeqCst));
-    gateway.cluster_for_filter("counting", true);
+    drop(gateway.begin("counting").unwrap().after_bind_calls());
     assert!(told.0.load(Ordering::SeqCst));
-    gateway.cluster_for_filter("counting", true);
+    drop(gateway.begin("counting").unwrap().after_bind_calls());
 }
 
 #[test]

@@ -10,7 +10,7 @@ use serde::{
     de::{DeserializeOwned, IgnoredAny},
 };
 
-use super::{DeviceClasses, Entries, Node, ObjectError, Placed, Pod, Slot, Taint};
+use super::{Cluster, DeviceClasses, Entries, Node, ObjectError, Placed, Pod, Slot, Taint};
 
 /// The filters about one pod.
 #[derive(Debug)]
@@ -87,15 +87,11 @@ impl<'p> SchedulerFilters<'p> {
     ///
     /// # Errors
     /// If a field that the filters read has another type.
-    pub fn new(
-        pod: &'p Pod,
-        ignored_resources: &'p [String],
-        device_classes: &'p DeviceClasses,
-    ) -> Result<Self, ObjectError> {
+    pub fn new(pod: &'p Pod, cluster: &'p Cluster, ignored_resources: &'p [String]) -> Result<Self, ObjectError> {
         Ok(Self {
             pod,
             ignored_resources,
-            device_classes,
+            device_classes: cluster.device_classes(),
             has_node_name: pod.node().is_some(),
             tolerations: field(pod, "/spec/tolerations")?.unwrap_or_default(),
             node_selector: field(pod, "/spec/nodeSelector")?.unwrap_or_default(),
@@ -313,7 +309,8 @@ mod tests {
         let (pod, ignored) = (self::pod(pod), ["x/ignored".to_owned()]);
         let class = br#"{"metadata":{"name":"c"},"spec":{"extendedResourceName":"x/dra"}}"#;
         let classes = DeviceClasses::new([&DeviceClass::from_json(class).unwrap()]);
-        let rejection = SchedulerFilters::new(&pod, &ignored, &classes).unwrap().rejection(slot);
+        let cluster = Cluster::default().with_device_classes(Arc::new(classes));
+        let rejection = SchedulerFilters::new(&pod, &cluster, &ignored).unwrap().rejection(slot);
         rejection.map_or_else(String::new, |rejection| {
             format!("{}{}", rejection.reasons.join(", "), if rejection.unresolvable { "" } else { " (preempt)" })
         })
@@ -410,13 +407,13 @@ mod tests {
         ];
         for (spec, expected) in table {
             assert_eq!(
-                SchedulerFilters::new(&pod(&spec), &[], &DeviceClasses::default()).unwrap().not_modelled(),
+                SchedulerFilters::new(&pod(&spec), &Cluster::default(), &[]).unwrap().not_modelled(),
                 expected,
                 "{spec}"
             );
         }
         let wrong = pod(&json!({"tolerations": [7]}));
-        let error = SchedulerFilters::new(&wrong, &[], &DeviceClasses::default()).unwrap_err().to_string();
+        let error = SchedulerFilters::new(&wrong, &Cluster::default(), &[]).unwrap_err().to_string();
         assert!(error.starts_with("Pod: /spec/tolerations: invalid type"), "{error}");
     }
 }

@@ -28,7 +28,8 @@ pub(crate) fn filter(roster: &Arc<Roster>, namespace: &str) -> Result<Option<Str
 /// The same for a pod with this UID.
 pub(crate) fn filter_about(roster: &Arc<Roster>, namespace: &str, uid: &str) -> Result<Option<String>, String> {
     ask(roster, namespace, uid, |gateway, query| {
-        let (outcome, after) = gateway.filter("", query).map_err(|error| error.to_string())?;
+        let (outcome, after) =
+            gateway.begin("").map_err(|error| error.to_string())?.filter(query).map_err(|error| error.to_string())?;
         after.run();
         Ok(outcome.rejected.first().map(|rejection| outcome.reason(*rejection).to_owned()))
     })
@@ -37,7 +38,11 @@ pub(crate) fn filter_about(roster: &Arc<Roster>, namespace: &str, uid: &str) -> 
 /// Asks the root's scores about one node for a pod.
 pub(crate) fn prioritize_about(roster: &Arc<Roster>, namespace: &str, uid: &str) -> Result<(), String> {
     ask(roster, namespace, uid, |gateway, query| {
-        let (_, after) = gateway.prioritize(ScoreScale::Coarse, "", query).map_err(|error| error.to_string())?;
+        let (_, after) = gateway
+            .begin("")
+            .map_err(|error| error.to_string())?
+            .prioritize(ScoreScale::Coarse, query)
+            .map_err(|error| error.to_string())?;
         after.run();
         Ok(())
     })

@@ -1,18 +1,45 @@
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use bytes::Bytes;
-use plimsoll_core::{Names, Rejection, SurvivingCandidate, Victims};
+use plimsoll_core::{Cluster, Names, Node, Reason, RejectedBy, Slot, SurvivingCandidate, Victims};
 
 use super::*;
 
+/// A node that kube-scheduler has nominated the pod for is full, and another is never right.
 fn outcome() -> FilterOutcome {
-    FilterOutcome {
-        rejected: vec![
-            Rejection { node: 1, reason: 0, unresolvable: false },
-            Rejection { node: 2, reason: 1, unresolvable: true },
-        ],
-        reasons: vec!["p: \"full\"\n".into(), "p: never".into()],
-    }
+    let rejected = vec![
+        Rejection { node: 1, reason: 0, unresolvable: false },
+        Rejection { node: 2, reason: 1, unresolvable: true },
+    ];
+    let reasons = vec![reason("p: \"full\"\n"), reason("p: never")];
+    FilterOutcome { rejected, reasons, nominated: Some(1), ..FilterOutcome::default() }
+}
+
+fn reason(text: &str) -> Reason {
+    Reason { by: RejectedBy::Policies, text: text.into() }
+}
+
+fn filter(nodes: &WireNodes, outcome: &FilterOutcome) -> Vec<u8> {
+    super::filter(nodes, &NameIndex::default(), outcome)
+}
+
+#[test]
+fn only_a_node_that_kube_scheduler_itself_rejects_or_has_nominated_is_resolvable() {
+    let node = |name| Node::from_json(format!(r#"{{"metadata":{{"name":"{name}"}}}}"#).into()).unwrap();
+    let slot = |name| Slot { node: Arc::new(node(name)), placed: None };
+    let cluster = Cluster::new(["a", "b", "c", "d", "e"].map(slot).to_vec());
+    let at = |node, reason, unresolvable| Rejection { node, reason, unresolvable };
+    let outcome = FilterOutcome {
+        rejected: vec![at(0, 0, false), at(1, 0, false), at(2, 0, true)],
+        others: vec![at(3, 1, false), at(4, 0, true)],
+        nominated: Some(1),
+        reasons: vec![reason("p: full"), reason("Insufficient cpu")],
+    };
+    let reply = super::filter(&names(&["a", "b", "c"]), &NameIndex::new(&cluster, None), &outcome);
+    assert_eq!(
+        text(reply),
+        r#"{"Nodes":null,"NodeNames":[],"FailedNodes":{"b":"p: full","d":"Insufficient cpu"},"FailedAndUnresolvableNodes":{"a":"p: full","c":"p: full","e":"p: full"},"Error":""}"#
+    );
 }
 
 fn text(reply: Vec<u8>) -> String {
@@ -79,8 +106,9 @@ fn objects_are_answered_byte_for_byte() {
 #[test]
 fn neighbours_are_answered_in_one_stretch() {
     let rejected = |nodes: &[u32]| FilterOutcome {
-        rejected: nodes.iter().map(|node| Rejection { node: *node, reason: 0, unresolvable: false }).collect(),
-        reasons: vec!["r".into()],
+        rejected: nodes.iter().map(|node| Rejection { node: *node, reason: 0, unresolvable: true }).collect(),
+        reasons: vec![reason("r")],
+        ..FilterOutcome::default()
     };
     let nodes: Vec<String> = (0..6).map(|at| format!(r#"{{"metadata":{{"name":"n{at}"}}}}"#)).collect();
     let nodes: Vec<&str> = nodes.iter().map(String::as_str).collect();
@@ -89,7 +117,7 @@ fn neighbours_are_answered_in_one_stretch() {
         let kept: Vec<u32> = (0..6).filter(|at| !gone.contains(at)).collect();
         let names = reply["Nodes"]["items"].as_array().unwrap().iter().map(|node| node["metadata"]["name"].clone());
         assert_eq!(names.collect::<Vec<_>>(), kept.iter().map(|at| format!("n{at}")).collect::<Vec<_>>());
-        assert_eq!(reply["FailedNodes"].as_object().unwrap().len(), gone.len());
+        assert_eq!(reply["FailedAndUnresolvableNodes"].as_object().unwrap().len(), gone.len());
     }
 }
 

@@ -87,7 +87,7 @@ impl RunReport {
         if let Ok(outcome) = &filter {
             let mut asked: Vec<&mut ReportRow> = rows.iter_mut().filter(|row| row.asked.is_some()).collect();
             for rejection in &outcome.rejected {
-                let reason = outcome.reason(*rejection).into();
+                let reason = outcome.reason(*rejection).to_string().into();
                 let verdict =
                     if rejection.unresolvable { Verdict::Unresolvable(reason) } else { Verdict::Unschedulable(reason) };
                 asked[rejection.node as usize].verdict = Some(verdict);

@@ -60,11 +60,11 @@ fn a_measured_value_reaches_the_answers_of_a_policy_and_leaves_them_when_it_is_t
     wait_until("the cluster", || (gateway.get("/readyz").unwrap().status == 200).then_some(())).unwrap();
     // A node without a sample has 50 of 100.
     wait_for([2, 9, 5]);
-    assert_eq!(gateway.ask("/filter", &request()).unwrap()["FailedNodes"], json!({}));
+    assert_eq!(gateway.ask("/filter", &request()).unwrap()["FailedAndUnresolvableNodes"], json!({}));
     api.put_config_map("ops", "calendar", json!({"today": "closed\n"}));
     wait_until("the calendar", || {
         let reply = gateway.ask("/filter", &request()).unwrap();
-        (reply["FailedNodes"]["n1"] == "busy: closed").then_some(())
+        (reply["FailedAndUnresolvableNodes"]["n1"] == "busy: closed").then_some(())
     })
     .unwrap();
     let shown = source(&gateway, "load");
@@ -125,7 +125,7 @@ fn facts_in_force_are_written_as_snapshot_commands_read_them() {
     let printed = run(&[&["run", "--no-compile-cache", "--output", "json"][..], &from].concat());
     assert_eq!((printed.code, &*printed.err), (Some(0), ""), "{printed:?}");
     let answers: Value = serde_json::from_str(&printed.out).unwrap();
-    let failed = &gateway.ask("/filter", &request()).unwrap()["FailedNodes"];
+    let failed = &gateway.ask("/filter", &request()).unwrap()["FailedAndUnresolvableNodes"];
     for (node, score) in [(0, 20), (1, 90), (2, 50)] {
         let shown = &answers["nodes"][node];
         assert_eq!(shown["decision"]["reason"], failed[shown["node"].as_str().unwrap()], "{shown}");
@@ -229,7 +229,7 @@ fn a_log_line_about_an_absent_fact_names_the_key_that_decides_its_effect() {
     let args = ["--no-compile-cache", "--no-bind", "--kubeconfig", text(&kubeconfig)];
     let gateway = Plimsoll::serve(&at("policies"), &args).unwrap();
     wait_until("the cluster", || (gateway.get("/readyz").unwrap().status == 200).then_some(())).unwrap();
-    assert_eq!(gateway.ask("/filter", &request()).unwrap()["FailedNodes"], json!({}));
+    assert_eq!(gateway.ask("/filter", &request()).unwrap()["FailedAndUnresolvableNodes"], json!({}));
     let line = gateway.wait_for_log("the fault", |line| line["fault"] == "absent-fact").unwrap();
     assert_eq!((&line["absent"], &line["onError"]), (&json!("ignore"), &Value::Null), "{line}");
 }

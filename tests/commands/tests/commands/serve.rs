@@ -29,11 +29,11 @@ fn put(directory: &Path, name: &str) {
 fn a_policy_dropped_into_the_directory_answers_without_a_restart() {
     let directory = tempdir().unwrap();
     let gateway = Plimsoll::serve(directory.path(), &["--no-compile-cache"]).unwrap();
-    assert_eq!(gateway.ask("/filter", &request()).unwrap()["FailedNodes"], json!({}));
+    assert_eq!(gateway.ask("/filter", &request()).unwrap()["FailedAndUnresolvableNodes"], json!({}));
     put(directory.path(), "zone_drain_v1");
     let refused = wait_until("the policy to answer", || {
         let reply = gateway.ask("/filter", &request()).unwrap();
-        reply["FailedNodes"]["n2"].as_str().map(ToOwned::to_owned)
+        reply["FailedAndUnresolvableNodes"]["n2"].as_str().map(ToOwned::to_owned)
     });
     assert_eq!(refused.unwrap(), "zone-drain: zone c is being drained");
     let listed: Value = serde_json::from_str(&gateway.get("/api/policies").unwrap().body).unwrap();
@@ -64,7 +64,7 @@ fn a_bad_file_keeps_the_last_good_version_and_says_so() {
     fs::write(directory.path().join("zone-drain.wasm"), "no wasm").unwrap();
     gateway.wait_for_log("the refusal", |line| line["policy"] == "zone-drain" && line["error"].is_string()).unwrap();
     let reply = gateway.ask("/filter", &request()).unwrap();
-    assert_eq!(reply["FailedNodes"]["n2"], "zone-drain: zone c is being drained");
+    assert_eq!(reply["FailedAndUnresolvableNodes"]["n2"], "zone-drain: zone c is being drained");
     let listed: Value = serde_json::from_str(&gateway.get("/api/policies").unwrap().body).unwrap();
     assert_eq!(listed["policies"][0]["state"], "kept");
     assert_eq!(gateway.get("/readyz").unwrap().status, 200);
@@ -127,7 +127,10 @@ fn an_emptied_directory_keeps_its_policies_and_an_empty_one_is_not_ready() {
     gateway.wait_for_log("the complaint", told).unwrap();
     let ready = gateway.get("/readyz").unwrap();
     assert!(ready.status == 200 && ready.body.contains("its 1 last good policies stay in force"), "{ready:?}");
-    assert_eq!(gateway.ask("/filter", &request()).unwrap()["FailedNodes"]["n2"], "zone-drain: zone c is being drained");
+    assert_eq!(
+        gateway.ask("/filter", &request()).unwrap()["FailedAndUnresolvableNodes"]["n2"],
+        "zone-drain: zone c is being drained"
+    );
     assert!(gateway.get("/metrics").unwrap().body.contains("plimsoll_policies{state=\"vanished\"} 1"));
     let listed: Value = serde_json::from_str(&gateway.get("/api/policies").unwrap().body).unwrap();
     assert_eq!(listed["policies"][0]["state"], "vanished");
@@ -135,7 +138,10 @@ fn an_emptied_directory_keeps_its_policies_and_an_empty_one_is_not_ready() {
     fs::write(directory.path().join("new.wasm"), "no wasm").unwrap();
     let told = |line: &Value| line["error"].as_str().is_some_and(|error| error.contains("no policy file that loads"));
     gateway.wait_for_log("the other complaint", told).unwrap();
-    assert_eq!(gateway.ask("/filter", &request()).unwrap()["FailedNodes"]["n2"], "zone-drain: zone c is being drained");
+    assert_eq!(
+        gateway.ask("/filter", &request()).unwrap()["FailedAndUnresolvableNodes"]["n2"],
+        "zone-drain: zone c is being drained"
+    );
     fs::remove_file(directory.path().join("new.wasm")).unwrap();
 
     let unready = Plimsoll::serve(directory.path(), &["--no-compile-cache"]).unwrap().get("/readyz").unwrap();
@@ -263,7 +269,7 @@ fn a_policy_in_shadow_is_recorded_and_never_obeyed() {
     put(directory.path(), "zone_drain_v1");
     fs::write(directory.path().join("zone-drain.yaml"), "mode: shadow\n").unwrap();
     let gateway = Plimsoll::serve(directory.path(), &["--no-compile-cache"]).unwrap();
-    assert_eq!(gateway.ask("/filter", &request()).unwrap()["FailedNodes"], json!({}));
+    assert_eq!(gateway.ask("/filter", &request()).unwrap()["FailedAndUnresolvableNodes"], json!({}));
     let line = "plimsoll_policy_rejections_total{policy=\"zone-drain\",verb=\"filter\",mode=\"shadow\"} 1";
     wait_until("the record", || gateway.get("/metrics").unwrap().body.contains(line).then_some(())).unwrap();
 }
@@ -284,10 +290,11 @@ fn names_mode_reads_the_snapshot_again_when_it_changes() {
     let request = json!({"Pod": pod, "Nodes": null, "NodeNames": ["n1", "n2"]});
     let reply = gateway.ask("/filter", &request).unwrap();
     assert_eq!(reply["NodeNames"], json!(["n1"]));
-    assert_eq!(reply["FailedNodes"]["n2"], "plimsoll: node not seen yet");
+    assert_eq!(reply["FailedAndUnresolvableNodes"]["n2"], "plimsoll: node not seen yet");
     fs::write(&snapshot, list("c")).unwrap();
     wait_until("the new label", || {
-        (gateway.ask("/filter", &request).unwrap()["FailedNodes"]["n1"] == "zone-drain: zone c is being drained")
+        (gateway.ask("/filter", &request).unwrap()["FailedAndUnresolvableNodes"]["n1"]
+            == "zone-drain: zone c is being drained")
             .then_some(())
     })
     .unwrap();

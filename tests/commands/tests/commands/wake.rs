@@ -24,7 +24,7 @@ fn a_changed_fact_that_frees_a_pod_wakes_it_and_a_refused_wake_is_said_once() {
         let mut pod: Value = serde_json::from_str(POD).unwrap();
         pod["metadata"]["uid"] = uid.into();
         let reply = gateway.ask("/filter", &json!({"Pod": pod, "NodeNames": ["n1"]})).unwrap();
-        reply["FailedNodes"]["n1"].as_str().unwrap_or_default().to_owned()
+        reply["FailedAndUnresolvableNodes"]["n1"].as_str().unwrap_or_default().to_owned()
     };
     let counts =
         |wakes: &str| gateway.get("/metrics").unwrap().body.contains(&format!("plimsoll_wakes_total{{{wakes}\n"));

@@ -10,7 +10,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use plimsoll_core::{DeviceClasses, Node, Placed, Pod, SchedulerFilters, Slot};
+use plimsoll_core::{Cluster, Node, Placed, Pod, SchedulerFilters, Slot};
 use plimsoll_harness::{skip, workspace};
 use serde_json::{Value, json};
 
@@ -52,8 +52,7 @@ fn rejection(line: &Value) -> Value {
         placed: Some(Arc::new(Placed::new(placed))),
     };
     let (pod, ignored) = (Pod::from_json(bytes(&line["Pod"])).unwrap(), ["x.com/ignored".to_owned()]);
-    let Some(rejection) = SchedulerFilters::new(&pod, &ignored, &DeviceClasses::default()).unwrap().rejection(&slot)
-    else {
+    let Some(rejection) = SchedulerFilters::new(&pod, &Cluster::default(), &ignored).unwrap().rejection(&slot) else {
         return Value::Null;
     };
     let mut reasons = rejection.reasons;

@@ -30,7 +30,7 @@ async fn objects_are_filtered_and_echoed() {
         node_json(1, "hdd")
     );
     let expected = format!(
-        r#"{{"Nodes":{{"metadata":{{}},"items":[{kept}]}},"NodeNames":null,"FailedNodes":{{"node-00001":"ssd: node has no ssd"}},"FailedAndUnresolvableNodes":{{}},"Error":""}}"#
+        r#"{{"Nodes":{{"metadata":{{}},"items":[{kept}]}},"NodeNames":null,"FailedNodes":{{}},"FailedAndUnresolvableNodes":{{"node-00001":"ssd: node has no ssd"}},"Error":""}}"#
     );
     let mut client = server.client().await.unwrap();
     // The second time the nodes are known by their bytes.
@@ -195,7 +195,7 @@ async fn a_name_that_the_cluster_does_not_know_is_listed() {
     let json = reply.json().unwrap();
     assert_eq!(json["NodeNames"], serde_json::json!(["node-00001"]));
     assert_eq!(
-        json["FailedNodes"],
+        json["FailedAndUnresolvableNodes"],
         serde_json::json!({"x": "plimsoll: node not seen yet", "NODE-00000": "plimsoll: node not seen yet"})
     );
 }

@@ -15,8 +15,8 @@ pub(crate) const BY_NAME: &str =
 
 /// The decision about it.
 pub(crate) const BY_NAME_FILTERED: &str = concat!(
-    r#"{"Nodes":null,"NodeNames":["node-00000"],"FailedNodes":{"node-00001":"ssd: node has no ssd"},"#,
-    r#""FailedAndUnresolvableNodes":{},"Error":""}"#
+    r#"{"Nodes":null,"NodeNames":["node-00000"],"FailedNodes":{},"#,
+    r#""FailedAndUnresolvableNodes":{"node-00001":"ssd: node has no ssd"},"Error":""}"#
 );
 
 /// Node `node-0000N` with this disk.

@@ -24,7 +24,7 @@ fn lay_policy(directory: &Path) {
 fn wait_for_refused(gateway: &Plimsoll, expected: &[&str]) {
     let request = json!({"Pod": pod("default", "probe", "1", &json!({})), "Nodes": null, "NodeNames": NODES});
     let refused = || {
-        let failed = gateway.ask("/filter", &request).unwrap()["FailedNodes"].clone();
+        let failed = gateway.ask("/filter", &request).unwrap()["FailedAndUnresolvableNodes"].clone();
         failed.as_object().cloned().unwrap_or_default().keys().cloned().collect::<Vec<_>>()
     };
     wait_until(&format!("{expected:?} to be refused"), || (refused() == expected).then_some(()))

@@ -28,7 +28,7 @@ fn policies_decide_where_pods_land_by_the_watched_cluster() {
     let asked = json!({"Pod": pod("web", "p", "1", &Value::Null), "NodeNames": ["late", "shared-a"]});
     let reply = gateway.ask("/filter", &asked).unwrap();
     assert_eq!(reply["NodeNames"], json!(["shared-a"]), "{reply}");
-    assert_eq!(reply["FailedNodes"]["late"], "plimsoll: node not seen yet", "resolvable, so it is retried: {reply}");
+    assert_eq!(reply["FailedAndUnresolvableNodes"]["late"], "plimsoll: node not seen yet", "{reply}");
     cluster.create_node(&node("late", "d", "shared")).unwrap();
     cluster.create(&pod("web", "again", "1", &in_zone_d)).unwrap();
     assert_eq!(cluster.node_of("web", "again").unwrap(), "late");

@@ -41,7 +41,7 @@ fn answered(interface: &str, answer: &[u32], data: &[u8]) -> Result<Binding, Fau
     gateway.set_binder(Arc::clone(&binds) as _);
     let (namespace, received) = ("default".into(), Instant::now());
     let query = BindQuery { namespace, name: "p".into(), uid: "p".into(), node: "n1".into(), received };
-    match gateway.bind("", &query) {
+    match gateway.begin("").unwrap().bind(&query) {
         Ok(_) => Ok(binds.all().remove(0)),
         Err(DecideError::Policy { fault, .. }) => {
             assert!(binds.all().is_empty());

@@ -74,17 +74,19 @@ fn decide(gateway: &Gateway, verb: Verb) -> Result<String, DecideError> {
         Query { pod: Arc::new(Pod::default()), nodes: Nodes::Names(&names), received: Instant::now(), may_bind: true };
     match verb {
         Verb::Filter => {
-            let (outcome, _after) = gateway.filter("", &query)?;
+            let (outcome, _after) = gateway.begin("")?.filter(&query)?;
             let rejected = outcome.rejected.iter().map(|rejection| (rejection.node, outcome.reason(*rejection)));
             Ok(format!("rejected {:?}", rejected.collect::<Vec<_>>()))
         }
-        Verb::Score | Verb::Rank => Ok(format!("scored {:?}", gateway.prioritize(ScoreScale::Coarse, "", &query)?.0)),
+        Verb::Score | Verb::Rank => {
+            Ok(format!("scored {:?}", gateway.begin("")?.prioritize(ScoreScale::Coarse, &query)?.0))
+        }
         Verb::Preempt => {
             let victims = |n: u32| Victims::Uids(vec![format!("u{n}").into()]);
             let candidate =
                 |n: u32| CandidateQuery { node: format!("n{n}").into(), victims: victims(n), pdb_violations: 0 };
             let candidates: Vec<_> = (0..world::NODES).map(candidate).collect();
-            Ok(format!("{:?}", gateway.preempt("", Arc::new(Pod::default()), &candidates, Instant::now())?.0))
+            Ok(format!("{:?}", gateway.begin("")?.preempt(Arc::new(Pod::default()), &candidates, Instant::now())?.0))
         }
         Verb::Bind => {
             let query = BindQuery {
@@ -94,7 +96,7 @@ fn decide(gateway: &Gateway, verb: Verb) -> Result<String, DecideError> {
                 node: "n0".into(),
                 received: Instant::now(),
             };
-            Ok(format!("{:?}", gateway.bind("", &query)?.0))
+            Ok(format!("{:?}", gateway.begin("")?.bind(&query)?.0))
         }
         Verb::Validate => unreachable!("no guest is asked this"),
     }

@@ -231,7 +231,8 @@ fn no_answer_of_a_program_is_cached() {
         let names: Vec<_> = nodes.iter().map(|name| (*name).into()).collect();
         let (pod, nodes) = (Arc::clone(&pod), Nodes::Names(&names));
         let query = Query { pod, nodes, received: Instant::now(), may_bind: false };
-        let (outcome, after) = gateway.filter("", &query).map_err(|error| error.to_string())?;
+        let (outcome, after) =
+            gateway.begin("").map_err(|error| error.to_string())?.filter(&query).map_err(|error| error.to_string())?;
         after.run();
         Ok::<Vec<String>, String>(outcome.rejected.iter().map(|one| outcome.reason(*one).to_owned()).collect())
     };

@@ -65,7 +65,7 @@ fn an_answer_is_cached_until_the_last_seat_is_taken_and_after_it_is_given_back()
         gateway.set_cluster(cluster(holders));
         let (nodes, received) = (Nodes::Names(&names), Instant::now());
         let query = Query { pod: Arc::clone(&pod), nodes, received, may_bind: true };
-        let (outcome, after) = gateway.filter("", &query).unwrap();
+        let (outcome, after) = gateway.begin("").unwrap().filter(&query).unwrap();
         after.run();
         let refused: Vec<u32> = outcome.rejected.iter().map(|rejection| rejection.node).collect();
         (refused, observer.0.swap(0, Ordering::Relaxed))

@@ -97,10 +97,10 @@ fn gateway(module: &Path, name: &str, settings: &str) -> Gateway {
 /// Compares what the gateway answers, which remembers, with a survey, which asks each time.
 fn compare(gateway: &Gateway, pod: &Arc<Pod>, names: &[Cow<'_, str>]) {
     let query = || Query { pod: Arc::clone(pod), nodes: Nodes::Names(names), received: Instant::now(), may_bind: true };
-    let survey = gateway.survey("", &query()).unwrap();
-    let (filtered, after) = gateway.filter("", &query()).unwrap();
+    let survey = gateway.begin("").unwrap().survey(&query()).unwrap();
+    let (filtered, after) = gateway.begin("").unwrap().filter(&query()).unwrap();
     after.run();
-    let (scored, after) = gateway.prioritize(ScoreScale::Coarse, "", &query()).unwrap();
+    let (scored, after) = gateway.begin("").unwrap().prioritize(ScoreScale::Coarse, &query()).unwrap();
     after.run();
     for column in &survey.columns {
         for (at, answer) in column.answers.as_ref().unwrap().iter().enumerate() {

@@ -19,7 +19,7 @@ fn kept(gateway: &Plimsoll) -> String {
     let pod = json!({"metadata": {"name": "p", "namespace": "default", "uid": "p"}, "spec": {}});
     let body = json!({"Pod": pod, "Nodes": nodes, "NodeNames": null});
     let reply = gateway.ask("/filter", &body).unwrap();
-    reply["FailedNodes"].to_string()
+    reply["FailedAndUnresolvableNodes"].to_string()
 }
 
 fn answers_by_the_good_policy(gateway: &Plimsoll) {

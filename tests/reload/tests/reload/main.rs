@@ -109,7 +109,7 @@ fn there_is_no_moment_without_the_rules_that_were_there_at_the_start() {
         let reply = gateway.ask("/filter", &request()).unwrap();
         match reply["Error"].as_str().unwrap() {
             "" => {
-                assert_eq!(reply["FailedNodes"]["n0"], "slow: slow says no", "{reply}");
+                assert_eq!(reply["FailedAndUnresolvableNodes"]["n0"], "slow: slow says no", "{reply}");
                 enforced += 1;
             }
             error => {
@@ -176,7 +176,7 @@ fn a_version_that_fails_its_first_calls_is_rolled_back_and_stays_so_after_a_rest
         request["Pod"]["spec"]["priority"] = 1.into();
         request["Pod"]["metadata"]["uid"] = format!("u-{}", asked.replace(asked.get() + 1)).into();
         let reply = gateway.ask("/filter", &request).unwrap();
-        reply["FailedNodes"]["n0"].as_str().map(str::to_owned)
+        reply["FailedAndUnresolvableNodes"]["n0"].as_str().map(str::to_owned)
     };
     assert_eq!(reason(&gateway).as_deref(), Some("swapped: version a"));
     desk.put(&failing().unwrap(), Way::Rename).unwrap();

@@ -1,6 +1,6 @@
 //! Facts from outside: who may read them, what their absence means, and which cached answers a new value ends.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use serde_json::json;
 
@@ -92,6 +92,8 @@ fn a_fact_by_its_key_is_one_value_for_all_nodes() {
     fixture.gateway.set_facts(&mk_facts(&[("all", "much"), ("n1", "2")]));
     assert_eq!((reasons(), fixture.evaluated()), (vec!["load: much".to_owned(); 3], vec![0]), "it did not read that");
     fixture.gateway.set_facts(&mk_facts(&[("all", "more")]));
+    assert_eq!(reasons(), ["load: much"; 3], "the same nodes are rejected as a moment before");
+    fixture.clock.advance(Duration::from_mins(1));
     assert_eq!(reasons(), ["load: more"; 3]);
 }
 

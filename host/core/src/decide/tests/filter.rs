@@ -89,7 +89,7 @@ fn equal_reasons_are_one_text() {
         _ => unresolvable("odd"),
     });
     let outcome = Fixture::of([mk_member("p", alternating, |_| {})]).filter_outcome(&["n1", "n2", "n3"]).unwrap();
-    assert_eq!(outcome.reasons.iter().map(AsRef::as_ref).collect::<Vec<_>>(), ["p: even", "p: odd"]);
+    assert_eq!(outcome.reasons.iter().map(ToString::to_string).collect::<Vec<_>>(), ["p: even", "p: odd"]);
     assert_eq!(outcome.rejected.iter().map(|rejection| rejection.reason).collect::<Vec<_>>(), [0, 1, 0]);
 }
 

@@ -16,10 +16,10 @@ use serde_json::{Value as Json, json};
 use crate::{
     cache::Disabled,
     decide::{
-        BindOutcome, BindReport, CallOf, CandidateQuery, DecideError, FilterOutcome, Member, Nodes, Observer, Outcome,
-        PreemptOutcome, Query, Roster, ScoreScale, ShadowRejections, Victims,
+        BindOutcome, BindReport, CallOf, CandidateQuery, DecideError, Explanation, FilterOutcome, Member, Nodes,
+        Observer, Outcome, PreemptOutcome, Query, Roster, ScoreScale, ShadowRejections, Survey, Victims,
     },
-    gateway::Gateway,
+    gateway::{Gateway, PostReplyWork},
     model::{
         Ask, BindQuery, Clock, Cluster, Fault, FaultKind, MetadataEntry, Node, NodeRead, NodeSource, Pod, PodId,
         Policy, PolicyConfig, Preemption, Read, Value, Verb, Verbs, Verdict, View,
@@ -361,6 +361,44 @@ impl Observer for RecordingObserver {
 
 // === The gateway ===
 
+/// One request each.
+impl Gateway {
+    pub(crate) fn filter(&self, group: &str, query: &Query<'_>) -> Result<(FilterOutcome, PostReplyWork), DecideError> {
+        self.begin(group)?.filter(query)
+    }
+
+    pub(crate) fn prioritize(
+        &self,
+        scale: ScoreScale,
+        group: &str,
+        query: &Query<'_>,
+    ) -> Result<(Vec<u32>, PostReplyWork), DecideError> {
+        self.begin(group)?.prioritize(scale, query)
+    }
+
+    pub(crate) fn preempt(
+        &self,
+        group: &str,
+        pod: Arc<Pod>,
+        candidates: &[CandidateQuery<'_>],
+        received: Instant,
+    ) -> Result<(PreemptOutcome, PostReplyWork), DecideError> {
+        self.begin(group)?.preempt(pod, candidates, received)
+    }
+
+    pub(crate) fn bind(&self, group: &str, query: &BindQuery<'_>) -> Result<(BindOutcome, PostReplyWork), DecideError> {
+        self.begin(group)?.bind(query)
+    }
+
+    pub(crate) fn survey(&self, group: &str, query: &Query<'_>) -> Result<Survey, DecideError> {
+        self.begin(group)?.survey(query)
+    }
+
+    pub(crate) fn explain(&self, group: &str, pod: &Arc<Pod>, node: &str) -> Result<Explanation, DecideError> {
+        self.begin(group)?.explain(pod, node)
+    }
+}
+
 /// A gateway with everything that a test wants to look at.
 pub(super) struct Fixture {
     pub(super) gateway: Arc<Gateway>,
@@ -481,7 +519,7 @@ impl Fixture {
 
 pub(super) fn by_name(outcome: &FilterOutcome, names: &[&str]) -> Refused {
     let entry = |rejection: &crate::decide::Rejection| {
-        (names[rejection.node as usize].to_owned(), (outcome.reason(*rejection).to_owned(), rejection.unresolvable))
+        (names[rejection.node as usize].to_owned(), (outcome.reason(*rejection).to_string(), rejection.unresolvable))
     };
     outcome.rejected.iter().map(entry).collect()
 }

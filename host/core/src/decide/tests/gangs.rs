@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::fixture::*;
 use crate::{
-    decide::{Member, NodeObject, Nodes, Query, Roster},
+    decide::{Member, NodeObject, Nodes, Query},
     model::{BindQuery, Clock, Gang, Mode, Pod, PolicyConfig, Read, Selector, Value, Verdict, View},
 };
 
@@ -150,20 +150,5 @@ fn the_best_node_is_taken_and_only_for_clients_that_bind_and_policies_that_ask_f
     assert_eq!(ask(&exact, "b@g", &NODES, false, false), "n1 n2 n3", "it cannot be kube-scheduler");
     for fixture in [scored(Gang::Separate, Mode::Enforce), scored(Gang::Exact, Mode::Shadow)] {
         assert_eq!(ask(&fixture, "a@g", &NODES, false, true), "n1 n2 n3");
-    }
-}
-
-/// Later they may be gone: of a pod that waits and is deleted plimsoll hears nothing.
-#[test]
-fn a_member_that_its_gang_left_without_a_node_is_decided_again_with_the_gang_for_a_minute() {
-    for (wait, limit, is_free) in [(59, 1, false), (0, 2, true), (60, 1, true)] {
-        let fixture = Fixture::of([mk_limit(1, i64::MAX, Gang::Exact)]);
-        fixture.gateway.keep_rejected_pods();
-        for (pod, left) in [("a@g", "n1"), ("b@g", "")] {
-            assert_eq!(ask(&fixture, pod, &["n1"], false, true), left);
-        }
-        fixture.clock.advance(Duration::from_secs(wait));
-        fixture.gateway.set_roster(Arc::new(Roster::of_root(vec![mk_limit(limit, i64::MAX, Gang::Exact)])));
-        assert_eq!(fixture.gateway.frees_rejected_pods(), is_free, "after {wait} s, {limit} on a node");
     }
 }

@@ -87,13 +87,14 @@ proptest! {
         prop_assert!(outcome.rejected.is_sorted_by(|a, b| a.node < b.node));
         prop_assert!(outcome.rejected.iter().all(|rejection| (rejection.node as usize) < world.request.len()));
         for rejection in &outcome.rejected {
-            let (policy, reason) = outcome.reason(*rejection).split_once(": ").unwrap();
+            let text = outcome.reason(*rejection).to_string();
+            let (policy, reason) = text.split_once(": ").unwrap();
             prop_assert!(policy == "plimsoll" || roster.iter().any(|spec| spec.name == policy && spec.counts(Verb::Filter)));
             prop_assert!(!reason.trim().is_empty() && !reason.contains(char::is_control), "{:?}", reason);
         }
         let used: BTreeSet<u32> = outcome.rejected.iter().map(|rejection| rejection.reason).collect();
         prop_assert_eq!(used.len(), outcome.reasons.len());
-        prop_assert_eq!(outcome.reasons.iter().collect::<BTreeSet<_>>().len(), outcome.reasons.len());
+        prop_assert_eq!(outcome.reasons.iter().map(ToString::to_string).collect::<BTreeSet<_>>().len(), outcome.reasons.len());
     }
 
     #[test]
@@ -104,17 +105,18 @@ proptest! {
             let verdicts = heard.iter().map(|spec| (spec, spec.verdict(&view, node as u32)));
             let expected = verdicts.into_iter().find_map(|(spec, verdict)| match verdict {
                 Verdict::Fits => None,
-                Verdict::Unschedulable(_) => Some((spec.name.as_str(), false)),
-                Verdict::Unresolvable(_) => Some((spec.name.as_str(), true)),
+                Verdict::Unschedulable(_) => Some((spec.name.clone(), false)),
+                Verdict::Unresolvable(_) => Some((spec.name.clone(), true)),
             });
             let found = outcome.rejected.iter().find(|rejection| rejection.node == *place);
             let by = |rejection: &Rejection| {
-                (outcome.reason(*rejection).split_once(':').unwrap().0, rejection.unresolvable)
+                let text = outcome.reason(*rejection).to_string();
+                (text.split_once(':').unwrap().0.to_owned(), rejection.unresolvable)
             };
             prop_assert_eq!(found.map(by), expected);
         }
         let unknown = world.request.len() - places.len();
-        let not_seen = outcome.rejected.iter().filter(|at| outcome.reason(**at) == "plimsoll: node not seen yet");
+        let not_seen = outcome.rejected.iter().filter(|at| outcome.reason(**at).to_string() == "plimsoll: node not seen yet");
         // A policy is only left out once it has failed, so with no node to ask about, all of them count.
         let nobody = heard.is_empty() && !(places.is_empty() && roster.iter().any(|spec| spec.counts(Verb::Filter)));
         prop_assert_eq!(not_seen.count(), if nobody { 0 } else { unknown });

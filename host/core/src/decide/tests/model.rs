@@ -101,11 +101,11 @@ impl Model {
         let nodes = if rng.below(2) == 0 { Nodes::Names(&cows) } else { Nodes::Objects(&objects) };
         let query = Query { pod: Arc::clone(&pod), nodes, received, may_bind: true };
         if is_filter {
-            let outcome = self.fixture.gateway.filter("", &query).map(|(outcome, after)| {
+            let outcome = self.fixture.gateway.begin("").unwrap().dry_filter(&query).map(|(outcome, after)| {
                 after.run();
                 let mut refusals = vec![None; names.len()];
                 for rejection in &outcome.rejected {
-                    let reason = outcome.reason(*rejection).to_owned();
+                    let reason = outcome.reason(*rejection).to_string();
                     refusals[rejection.node as usize] = Some((reason, rejection.unresolvable));
                 }
                 refusals
@@ -131,7 +131,7 @@ impl Model {
 
     /// Whole nodes as a request brings them: those that are known are told by it, or not.
     fn objects(&self, slots: &[u32], rng: &mut Random) -> Vec<NodeObject> {
-        let known = self.fixture.gateway.known_nodes();
+        let known = self.fixture.gateway.begin("").unwrap().known_nodes();
         let object = |slot: &u32| {
             let json = self.cluster.slots()[*slot as usize].node.json();
             match known.by_json(json).filter(|_| rng.below(2) == 0) {

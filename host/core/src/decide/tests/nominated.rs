@@ -61,7 +61,7 @@ fn a_nominated_pod_counts_but_for_itself_and_a_preemptor_not_for_pods_of_higher_
         fixture.gateway.set_cluster(mk_cluster(&nodes, std::slice::from_ref(pod)));
         let [on_n1, on_n2] = if *counts { ["p: 1 1000 1", "p: 0 0 1"] } else { ["p: 0 0 0", "p: 0 0 0"] };
         for nodes in [Nodes::Names(&names), Nodes::Objects(&objects)] {
-            let (outcome, after) = fixture.gateway.filter("", &fixture.query(nodes)).unwrap();
+            let (outcome, after) = fixture.gateway.begin("").unwrap().dry_filter(&fixture.query(nodes)).unwrap();
             after.run();
             let refused = by_name(&outcome, &["n1", "n2"]);
             assert_eq!((refused["n1"].0.as_str(), refused["n2"].0.as_str()), (on_n1, on_n2), "{pod}");

@@ -236,6 +236,13 @@ impl Pod {
         self.field("/spec/schedulingGroup/podGroupName").filter(|name| *name != "null")
     }
 
+    /// `status.nominatedNodeName` of the pod being scheduled.
+    pub(crate) fn nominated_node(&self) -> Option<&str> {
+        let json = self.field("/status/nominatedNodeName")?;
+        // The name of a node needs no escape.
+        json.strip_prefix('"')?.strip_suffix('"').filter(|name| !name.is_empty())
+    }
+
     /// Whether a container names the resource in its requests or limits, if only with 0.
     pub fn names_resource(&self, name: &str) -> bool {
         self.whole.as_ref().map_or(self.requests(), |whole| &whole.named).names(name)

@@ -1,0 +1,152 @@
+//! Watches how well the model of kube-scheduler's filters agrees with kube-scheduler: every offered node has passed them.
+//!
+//! The model does not know the scheduler's configuration (disabled plugins, ignored resources, added affinity).
+
+use std::{
+    borrow::Cow,
+    sync::{Arc, Weak},
+    time::{Duration, Instant},
+};
+
+use arc_swap::ArcSwap;
+use hashbrown::{HashMap, HashSet};
+use parking_lot::Mutex;
+
+use crate::model::{Cluster, ObjectError, Pod, SchedulerFilters, SchedulerRejection, Slot};
+
+/// The time between two rejections of an offered node from one snapshot that shows that the snapshot is not just behind.
+const MIN_GAP: Duration = Duration::from_millis(100);
+
+/// Maximum differences that are kept.
+const MAX_DIFFERENCES: usize = 1_000;
+
+/// A reason for which the model rejects nodes that kube-scheduler accepts.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ModelDifference {
+    /// `spec.schedulerName` of the pods.
+    pub scheduler: Box<str>,
+    /// The plugin that the model rejects by.
+    pub plugin: &'static str,
+    /// In kube-scheduler's words.
+    pub reason: Box<str>,
+}
+
+/// The differences that were found.
+#[derive(Debug, Default)]
+pub(crate) struct ModelWatch {
+    differences: ArcSwap<HashSet<ModelDifference>>,
+    /// Rejections of offered nodes that may come from a snapshot that was behind.
+    suspected: Mutex<HashMap<ModelDifference, (Weak<Cluster>, Instant)>>,
+}
+
+/// kube-scheduler's filters about one pod, without the reasons for which they differ from kube-scheduler.
+pub(crate) struct TrustedFilters<'p> {
+    filters: SchedulerFilters<'p>,
+    pod: &'p Pod,
+    differences: Arc<HashSet<ModelDifference>>,
+}
+
+/// What the model says of a node.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum ModelVerdict {
+    Accepts,
+    Rejects {
+        /// In kube-scheduler's words.
+        text: Cow<'static, str>,
+        unresolvable: bool,
+    },
+    /// It rejects the node for a reason that is not trusted.
+    Unknown,
+}
+
+// === impl ModelWatch ===
+
+impl ModelWatch {
+    /// The filters about a pod among the nodes of a cluster.
+    ///
+    /// # Errors
+    /// If the pod has a field that they cannot read.
+    pub(crate) fn filters<'p>(&self, pod: &'p Pod, cluster: &'p Cluster) -> Result<TrustedFilters<'p>, ObjectError> {
+        let filters = SchedulerFilters::new(pod, cluster, &[])?;
+        Ok(TrustedFilters { filters, pod, differences: self.differences.load_full() })
+    }
+
+    /// Compares the filters with what kube-scheduler has offered; returns the differences that are new.
+    pub(crate) fn compare<'s>(
+        &self,
+        filters: &TrustedFilters<'_>,
+        offered: impl Iterator<Item = &'s Slot>,
+        cluster: &Arc<Cluster>,
+        now: Instant,
+    ) -> Vec<ModelDifference> {
+        let mut found = Vec::new();
+        for rejection in offered.filter_map(|slot| filters.filters.rejection(slot)) {
+            for difference in rejection.reasons.iter().map(|reason| filters.difference(rejection.plugin, reason)) {
+                if !filters.differences.contains(&difference) && !found.contains(&difference) {
+                    found.push(difference);
+                }
+            }
+        }
+        found.retain(|difference| self.is_certain(difference, cluster, now));
+        if !found.is_empty() {
+            self.differences.rcu(|known| known.iter().chain(&found).cloned().collect::<HashSet<_>>());
+        }
+        found
+    }
+
+    /// Whether the same snapshot has shown it before.
+    fn is_certain(&self, difference: &ModelDifference, cluster: &Arc<Cluster>, now: Instant) -> bool {
+        let mut suspected = self.suspected.lock();
+        if let Some((of, since)) = suspected.get(difference)
+            && std::ptr::eq(of.as_ptr(), Arc::as_ptr(cluster))
+        {
+            return now.saturating_duration_since(*since) >= MIN_GAP;
+        }
+        if suspected.len() >= MAX_DIFFERENCES {
+            suspected.clear();
+        }
+        suspected.insert(difference.clone(), (Arc::downgrade(cluster), now));
+        false
+    }
+
+    /// All differences.
+    pub(crate) fn differences(&self) -> Arc<HashSet<ModelDifference>> {
+        self.differences.load_full()
+    }
+}
+
+// === impl TrustedFilters ===
+
+impl TrustedFilters<'_> {
+    /// What they say of a node.
+    pub(crate) fn verdict(&self, slot: &Slot) -> ModelVerdict {
+        let Some(SchedulerRejection { plugin, mut reasons, unresolvable }) = self.filters.rejection(slot) else {
+            return ModelVerdict::Accepts;
+        };
+        if !self.differences.is_empty() {
+            reasons.retain(|reason| !self.differences.contains(&self.difference(plugin, reason)));
+        }
+        match reasons.len() {
+            0 => ModelVerdict::Unknown,
+            1 => ModelVerdict::Rejects { text: reasons.swap_remove(0), unresolvable },
+            _ => ModelVerdict::Rejects { text: reasons.join(", ").into(), unresolvable },
+        }
+    }
+
+    /// Whether kube-scheduler does not try the pod at all: it has a scheduling gate, or is being deleted.
+    pub(crate) fn not_tried(&self) -> bool {
+        false // TODO merge
+    }
+
+    /// `accepted`, with the plugins that may reject a node all the same.
+    pub(crate) fn why_not_offered(&self, accepted: &'static str) -> Cow<'static, str> {
+        match self.filters.not_modelled() {
+            [] => accepted.into(),
+            plugins => format!("{accepted} ({} not modelled)", plugins.join(", ")).into(),
+        }
+    }
+
+    fn difference(&self, plugin: &'static str, reason: &str) -> ModelDifference {
+        ModelDifference { scheduler: self.pod.scheduler_name().into(), plugin, reason: reason.into() }
+    }
+}

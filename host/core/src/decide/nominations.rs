@@ -1,0 +1,260 @@
+//! Nominations of pods for nodes that kube-scheduler has not looked at: it tries the nominated node first, with all of its
+//! filters and extenders.
+//!
+//! ```text
+//!  refused, a node is free ──> Chosen ──> Patching ──> Nominated ──> TakingBack ──> over
+//!                                 │ its watch shows     │ 5 s are over, or 1 s since kube-scheduler tried it
+//!                                 │ the new condition,  │
+//!                                 │ or 100 ms are over  └──> bound: over
+//! ```
+//!
+//! kube-scheduler clears a nomination with the failed attempt that it answers, and not always later: so none is made before
+//! the new condition is shown, and each has an end of ours (docs/decisions/0077-the-whole-cluster.md).
+
+use std::{
+    hash::{BuildHasher, RandomState},
+    sync::{Arc, LazyLock},
+    time::{Duration, Instant},
+};
+
+use hashbrown::{HashMap, HashSet};
+use parking_lot::Mutex;
+
+use crate::model::{NominatedFor, Pod, Slot, WaitingPod};
+
+/// The time between a reply and a nomination, where the watch shows no new condition.
+const DELAY: Duration = Duration::from_millis(100);
+
+/// The time after which a nomination is taken back.
+pub(crate) const LIFETIME: Duration = Duration::from_secs(5);
+
+/// The time that kube-scheduler has to clear a nomination that it has tried, with its own patch of the failed attempt.
+const CLEARING: Duration = Duration::from_secs(1);
+
+/// Maximum nominations of a pod that kube-scheduler has tried in vain, in [`TRY_PERIOD`].
+const MAX_TRIES: usize = 5;
+const TRY_PERIOD: Duration = Duration::from_mins(1);
+
+/// The time for which nodes that were tried in vain, or were free then, are remembered, and their number.
+const MEMORY: Duration = Duration::from_mins(10);
+const MAX_KNOWN: usize = 256;
+
+/// Maximum pods with nominations.
+const MAX_PODS: usize = 10_000;
+
+/// The nominations by UID.
+#[derive(Debug, Default)]
+pub(crate) struct Nominations(Mutex<HashMap<Box<str>, Tries>>);
+
+/// The nominations of one pod.
+#[derive(Debug)]
+struct Tries {
+    pod: Arc<Pod>,
+    /// The nomination that its watch has shown last.
+    shown: Option<NominatedFor>,
+    now: Option<Try>,
+    /// When kube-scheduler tried a nomination in vain; the last ones.
+    failed: Vec<Instant>,
+    /// The nodes that were tried in vain, and once there were too many, all that were free then.
+    known: HashSet<u64>,
+    /// Whether there were too many free nodes to remember.
+    knows_all: bool,
+}
+
+/// The nomination under way.
+#[derive(Debug, Clone)]
+struct Try {
+    node: Arc<str>,
+    /// The node as it was chosen.
+    place: u64,
+    state: TryState,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum TryState {
+    /// It is sent then.
+    Chosen(Instant),
+    Patching,
+    /// It is taken back then.
+    Nominated(Instant),
+    /// kube-scheduler has tried it; it is taken back then.
+    Tried(Instant),
+    TakingBack,
+}
+
+/// A change of `status.nominatedNodeName` to send.
+#[derive(Debug, Clone)]
+pub struct NominationPatch {
+    /// The pod.
+    pub pod: Arc<Pod>,
+    /// The value that it must have.
+    pub was: Option<Arc<str>>,
+    /// The value that it gets.
+    pub node: Option<Arc<str>>,
+}
+
+static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+
+// === impl Nominations ===
+
+impl Nominations {
+    /// Whether kube-scheduler has tried this node for the pod in vain, as it is now.
+    pub(crate) fn is_vain(&self, pod: &Pod, slot: &Slot) -> bool {
+        let pods = self.0.lock();
+        pods.get(pod.uid()).is_some_and(|tries| tries.knows_all || tries.known.contains(&place_of(pod, slot)))
+    }
+
+    /// Whether the pod may be nominated now.
+    pub(crate) fn may_choose(&self, uid: &str, now: Instant) -> bool {
+        let pods = self.0.lock();
+        pods.get(uid).map_or(pods.len() < MAX_PODS, |tries| tries.is_idle() && !tries.is_exhausted(now))
+    }
+
+    /// Chooses a node for the pod, which its watch shows with this nomination.
+    pub(crate) fn choose(&self, pod: &Arc<Pod>, slot: &Slot, shown: Option<NominatedFor>, now: Instant) {
+        let state = TryState::Chosen(now + DELAY);
+        let chosen = Try { node: Arc::clone(slot.node.name()), place: place_of(pod, slot), state };
+        let mut pods = self.0.lock();
+        let tries = pods.entry(pod.uid().into()).or_insert_with(|| Tries::new(Arc::clone(pod)));
+        (tries.pod, tries.shown, tries.now) = (Arc::clone(pod), shown, Some(chosen));
+    }
+
+    /// The watch shows a pod that waits. A nomination of plimsoll that is not known is from before a restart, or of another
+    /// replica: it is taken back like one of this replica. Returns whether a patch may be due now.
+    pub(crate) fn shown(&self, WaitingPod { pod, nominated }: &WaitingPod, now: Instant) -> bool {
+        let own = nominated.as_ref().filter(|nominated| nominated.is_own);
+        let mut pods = self.0.lock();
+        let tries = match (pods.get_mut(pod.uid()), own) {
+            (Some(tries), _) => tries,
+            (None, Some(_)) => pods.entry(pod.uid().into()).or_insert_with(|| Tries::new(Arc::clone(pod))),
+            (None, None) => return false,
+        };
+        let has_new_condition = tries.pod.field("/status/conditions") != pod.field("/status/conditions");
+        (tries.pod, tries.shown) = (Arc::clone(pod), nominated.clone());
+        match (&mut tries.now, own) {
+            (Some(Try { state: TryState::Chosen(at), .. }), _) if has_new_condition => *at = now,
+            (None, Some(own)) => {
+                let state = TryState::Nominated(now + LIFETIME);
+                tries.now = Some(Try { node: Arc::clone(&own.node), place: 0, state });
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Whether a nomination of the pod is under way that kube-scheduler has not tried.
+    pub(crate) fn is_under_way(&self, uid: &str) -> bool {
+        self.0.lock().get(uid).is_some_and(|tries| !tries.is_idle())
+    }
+
+    /// Whether this replica has nominated the pod for the node.
+    pub(crate) fn is_for(&self, uid: &str, node: &str) -> bool {
+        let pods = self.0.lock();
+        pods.get(uid).and_then(|tries| tries.now.as_ref()).is_some_and(|own| *own.node == *node)
+    }
+
+    /// The pod has a node, or is gone.
+    pub(crate) fn gone(&self, uid: &str) {
+        self.0.lock().remove(uid);
+    }
+
+    /// A filter request about other nodes than the nominated one alone says that the pod is nominated for this node: where
+    /// this is ours, it was tried in vain. `free` are the nodes that would keep the pod. Returns whether it was ours.
+    pub(crate) fn tried(&self, uid: &str, node: &str, now: Instant) -> bool {
+        let mut pods = self.0.lock();
+        let Some(tries) = pods.get_mut(uid) else { return false };
+        let Some(own) = tries.now.as_mut().filter(|own| *own.node == *node) else { return false };
+        let TryState::Nominated(_) = own.state else { return false };
+        own.state = TryState::Tried(now + CLEARING);
+        tries.known.insert(own.place);
+        tries.failed.retain(|at| now.saturating_duration_since(*at) < MEMORY);
+        tries.failed.push(now);
+        true
+    }
+
+    /// After too many tries only a node counts that is not among these.
+    pub(crate) fn remember(&self, uid: &str, free: &[u64], now: Instant) {
+        let mut pods = self.0.lock();
+        let Some(tries) = pods.get_mut(uid).filter(|tries| tries.is_exhausted(now)) else { return };
+        tries.knows_all = free.len() > MAX_KNOWN;
+        tries.known.extend(free.iter().take(MAX_KNOWN));
+    }
+
+    /// The patches that are due, and when the next one is. Whoever takes them says what became of each.
+    pub(crate) fn take_due(&self, now: Instant) -> (Vec<NominationPatch>, Option<Instant>) {
+        let (mut due, mut next) = (Vec::new(), None::<Instant>);
+        let mut pods = self.0.lock();
+        pods.retain(|_, tries| tries.is_of_use(now));
+        for tries in pods.values_mut() {
+            let Some(own) = &mut tries.now else { continue };
+            let (at, was, node, then) = match own.state {
+                TryState::Chosen(at) => {
+                    let was = tries.shown.as_ref().map(|shown| Arc::clone(&shown.node));
+                    (at, was, Some(Arc::clone(&own.node)), TryState::Patching)
+                }
+                TryState::Nominated(at) | TryState::Tried(at) => {
+                    (at, Some(Arc::clone(&own.node)), None, TryState::TakingBack)
+                }
+                TryState::Patching | TryState::TakingBack => continue,
+            };
+            if at <= now {
+                own.state = then;
+                due.push(NominationPatch { pod: Arc::clone(&tries.pod), was, node });
+            } else {
+                next = Some(next.map_or(at, |next| next.min(at)));
+            }
+        }
+        (due, next)
+    }
+
+    /// A patch was sent. Returns whether the pod keeps its place.
+    pub(crate) fn sent(&self, patch: &NominationPatch, is_written: bool, now: Instant) -> bool {
+        let mut pods = self.0.lock();
+        let Some(tries) = pods.get_mut(patch.pod.uid()) else { return false };
+        let is_nominated = patch.node.is_some() && is_written;
+        match &mut tries.now {
+            Some(own) if is_nominated => own.state = TryState::Nominated(now + LIFETIME),
+            own => *own = None,
+        }
+        is_nominated
+    }
+
+    /// The end of all nominations, at shutdown.
+    pub(crate) fn take_all(&self) -> Vec<NominationPatch> {
+        let mut pods = self.0.lock();
+        let nominated = pods.drain().filter_map(|(_, Tries { pod, now, .. })| {
+            let own = now.filter(|own| !matches!(own.state, TryState::Chosen(..)))?;
+            Some(NominationPatch { pod, was: Some(own.node), node: None })
+        });
+        nominated.collect()
+    }
+}
+
+// === impl Tries ===
+
+impl Tries {
+    fn new(pod: Arc<Pod>) -> Self {
+        Self { pod, shown: None, now: None, failed: Vec::new(), known: HashSet::new(), knows_all: false }
+    }
+
+    /// Whether no nomination is under way that kube-scheduler has not tried.
+    fn is_idle(&self) -> bool {
+        self.now.as_ref().is_none_or(|own| matches!(own.state, TryState::Tried(_)))
+    }
+
+    fn is_exhausted(&self, now: Instant) -> bool {
+        let recent = self.failed.iter().filter(|at| now.saturating_duration_since(**at) < TRY_PERIOD);
+        recent.count() >= MAX_TRIES
+    }
+
+    fn is_of_use(&self, now: Instant) -> bool {
+        self.now.is_some() || self.failed.last().is_some_and(|at| now.saturating_duration_since(*at) < MEMORY)
+    }
+}
+
+/// Tells a node, with the pods there but for this one, from every other state of it.
+pub(crate) fn place_of(pod: &Pod, slot: &Slot) -> u64 {
+    let others = slot.placed.iter().flat_map(|placed| placed.pods()).filter(|placed| placed.uid() != pod.uid());
+    let others: Vec<usize> = others.map(|placed| Arc::as_ptr(placed).addr()).collect();
+    HASHER.hash_one((Arc::as_ptr(&slot.node).addr(), others))
+}

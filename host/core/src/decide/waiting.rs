@@ -1,0 +1,359 @@
+//! The pods that wait for a node: as their watch shows them, and as filter requests have left them.
+//!
+//! ```text
+//!  watch ─────> shown, gone ──┐                    ┌──> stable reasons (messages)
+//!  /filter ───> refused,    ──┼──> WaitingPods ────┼──> due, woken (gateway/revisit)
+//!               passed        │    by UID          ├──> nominations (gateway/nominate)
+//!  revisit ───> decided ──────┘                    └──> pending (admin API)
+//! ```
+
+mod budget;
+mod messages;
+
+use std::{
+    sync::{Arc, Weak},
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+
+use self::budget::WakeBudget;
+pub(crate) use self::messages::Said;
+use self::messages::{Form, Messages};
+use crate::model::{Cluster, NominatedFor, Pod, WaitingChange, WaitingPod};
+
+/// Maximum pods that are kept, and the bytes of their JSON: pods of 3 kB fill both.
+const MAX_PODS: usize = 20_000;
+const MAX_BYTES: usize = 64 << 20;
+
+/// A pod that only requests show is gone when kube-scheduler has not asked about it for this long: it asks about each at
+/// least every 5.5 minutes.
+const MAX_AGE: Duration = Duration::from_mins(10);
+
+/// The watch shows a change of pods and nodes at most this much later than kube-scheduler asks because of it.
+const MAX_LAG: Duration = Duration::from_mins(1);
+
+/// After a start, pods about which no request has asked are decided for this long: it is not known why they wait.
+const START: Duration = Duration::from_mins(1);
+
+/// The pods without a node.
+#[derive(Debug, Default)]
+pub(crate) struct WaitingPods(Mutex<Table>);
+
+#[derive(Debug, Default)]
+struct Table {
+    /// By UID.
+    pods: HashMap<Box<str>, Entry>,
+    /// The bytes of their JSON.
+    bytes: usize,
+    /// The number of changes when the last pod was left out for want of room since the last wake.
+    overflown: Option<u64>,
+    /// The number of changes at the last refusal.
+    changes: u64,
+    /// The number of pods that have left after a wake.
+    freed: u64,
+    /// When the first list of the watch was complete.
+    listed: Option<Instant>,
+}
+
+/// One pod that waits.
+#[derive(Debug)]
+struct Entry {
+    pod: Arc<Pod>,
+    /// Whether its watch shows it.
+    is_shown: bool,
+    nominated: Option<NominatedFor>,
+    /// One for each group that kube-scheduler has asked about it.
+    asked: Vec<Asked>,
+    decided: Decided,
+    budget: WakeBudget,
+    messages: Messages,
+}
+
+/// The last filter request of one group about a pod.
+#[derive(Debug)]
+struct Asked {
+    group: Arc<str>,
+    at: Instant,
+    /// The number of its nodes.
+    offered: usize,
+    /// Whether it left the pod without a node.
+    is_refused: bool,
+}
+
+/// The last decision about a pod, by a request or by a pass of revisiting.
+#[derive(Debug, Default)]
+struct Decided {
+    cluster: Weak<Cluster>,
+    /// The number of changes before it.
+    changes: u64,
+    at: Option<Instant>,
+    /// Whether a node of the cluster would keep it, offered or not.
+    is_free: bool,
+}
+
+/// A filter request that leaves its pod without a node.
+#[derive(Debug)]
+pub(crate) struct Refusal<'r> {
+    pub(crate) group: &'r Arc<str>,
+    pub(crate) pod: &'r Arc<Pod>,
+    pub(crate) offered: usize,
+    pub(crate) cluster: Option<&'r Arc<Cluster>>,
+    /// The number of changes before the decision.
+    pub(crate) changes: u64,
+    /// Whether another node of the cluster would keep the pod.
+    pub(crate) is_free: bool,
+    /// Whether the nodes that policies reject have one text.
+    pub(crate) is_united: bool,
+    pub(crate) now: Instant,
+}
+
+/// A pod that is to be decided again.
+#[derive(Debug)]
+pub(crate) struct DuePod {
+    pub(crate) pod: Arc<Pod>,
+    /// The groups that kube-scheduler has asked about it; none: it is not known which it asks.
+    pub(crate) groups: Vec<Arc<str>>,
+    /// When it was last asked about or decided: the order of a pass.
+    since: Option<Instant>,
+    asked: Option<Instant>,
+}
+
+/// What has happened when a pass of revisiting begins.
+#[derive(Clone, Copy)]
+pub(crate) struct Pass<'p> {
+    pub(crate) cluster: &'p Arc<Cluster>,
+    /// The number of changes that kube-scheduler has no event for.
+    pub(crate) changes: u64,
+    /// Whether a policy of the group reads the time.
+    pub(crate) reads_time: &'p dyn Fn(&str) -> bool,
+    pub(crate) now: Instant,
+}
+
+// === impl WaitingPods ===
+
+impl WaitingPods {
+    /// Takes what the watch shows.
+    pub(crate) fn change(&self, change: WaitingChange, now: Instant) {
+        let mut table = self.0.lock();
+        match change {
+            WaitingChange::Shown(WaitingPod { pod, nominated }) => {
+                if let Some(entry) = table.entry(&pod) {
+                    (entry.is_shown, entry.nominated) = (true, nominated);
+                }
+            }
+            WaitingChange::Gone(uid) => table.remove(&uid),
+            WaitingChange::Listed => {
+                table.listed.get_or_insert(now);
+            }
+        }
+    }
+
+    /// A request has left the pod a node, or may have.
+    pub(crate) fn passed(&self, group: &Arc<str>, pod: &Pod, offered: usize, now: Instant) {
+        if let Some(entry) = self.0.lock().pods.get_mut(pod.uid()) {
+            entry.ask(Asked { group: Arc::clone(group), at: now, offered, is_refused: false });
+        }
+    }
+
+    /// A request has left the pod without a node; `said` are the reasons of its reply. Returns how the reply is to be put.
+    pub(crate) fn refused(&self, refusal: &Refusal<'_>, said: Said) -> Form {
+        let Refusal { group, pod, offered, is_united, now, .. } = *refusal;
+        let mut table = self.0.lock();
+        table.changes = refusal.changes;
+        let freed = table.freed;
+        let Some(entry) = table.entry(pod) else { return Form::default() };
+        entry.ask(Asked { group: Arc::clone(group), at: now, offered, is_refused: true });
+        entry.decided = Decided {
+            cluster: refusal.cluster.map(Arc::downgrade).unwrap_or_default(),
+            changes: refusal.changes,
+            at: Some(now),
+            is_free: refusal.is_free,
+        };
+        entry.budget.asked(refusal.is_free, freed);
+        entry.messages.form(group, said, is_united, now)
+    }
+
+    /// The text of a fault, as it was first told about this pod within a minute. `fault` names policy, verb and kind.
+    pub(crate) fn fault_text(&self, pod: &Arc<Pod>, fault: String, message: &str, now: Instant) -> String {
+        match self.0.lock().entry(pod) {
+            Some(entry) => entry.messages.fault_text(fault, message, now),
+            // The message may name another node each time.
+            None => fault,
+        }
+    }
+
+    /// The nodes that were offered for the pod by the last request of any group that may belong to the same attempt.
+    pub(crate) fn most_offered(&self, uid: &str, since: Instant) -> usize {
+        let table = self.0.lock();
+        let asked = table.pods.get(uid).map_or(&[][..], |entry| &entry.asked);
+        asked.iter().filter(|asked| asked.at >= since).map(|asked| asked.offered).max().unwrap_or_default()
+    }
+
+    /// The other groups that kube-scheduler has asked about the pod.
+    pub(crate) fn other_groups(&self, uid: &str, group: &str) -> Vec<Arc<str>> {
+        let table = self.0.lock();
+        let asked = table.pods.get(uid).map_or(&[][..], |entry| &entry.asked);
+        asked.iter().filter(|asked| *asked.group != *group).map(|asked| Arc::clone(&asked.group)).collect()
+    }
+
+    /// The pods to decide again, those first that were decided longest ago: all after a change, those whose group reads
+    /// the time, those that kube-scheduler may have asked about before the watch showed the cluster, and those that would
+    /// keep a node.
+    pub(crate) fn due(&self, pass: &Pass<'_>) -> Vec<DuePod> {
+        let mut table = self.0.lock();
+        table.forget_old(pass.now);
+        let is_starting = table.listed.is_some_and(|at| pass.now.saturating_duration_since(at) < START);
+        let due = table.pods.values().filter(|entry| entry.is_shown && entry.is_due(pass, is_starting));
+        let mut due: Vec<DuePod> = due.map(Entry::to_due).collect();
+        due.sort_by_key(|pod| pod.since);
+        due
+    }
+
+    /// A pod was decided again. Returns whether it may cause a wake: not if it was asked about meanwhile.
+    pub(crate) fn decided(&self, pod: &DuePod, is_free: bool, pass: &Pass<'_>) -> bool {
+        let mut table = self.0.lock();
+        let Some(entry) = table.pods.get_mut(pod.pod.uid()).filter(|entry| entry.last_asked() == pod.asked) else {
+            return false;
+        };
+        let was_free = std::mem::replace(&mut entry.decided, Decided::of(pass, is_free)).is_free;
+        entry.budget.decided(was_free, is_free);
+        is_free && entry.budget.allows_wake(pass.now)
+    }
+
+    /// kube-scheduler is told to try all pods again: those that would keep a node, and those of the pass that were not
+    /// decided in time, have had a wake.
+    pub(crate) fn woken(&self, undecided: &[DuePod], pass: &Pass<'_>) {
+        let mut table = self.0.lock();
+        let freed = table.freed;
+        table.overflown = None;
+        for pod in undecided {
+            if let Some(entry) = table.pods.get_mut(pod.pod.uid()).filter(|entry| entry.last_asked() == pod.asked) {
+                entry.decided = Decided::of(pass, false);
+                entry.budget.charge(freed, pass.now);
+            }
+        }
+        for entry in table.pods.values_mut().filter(|entry| entry.decided.is_free) {
+            entry.budget.charge(freed, pass.now);
+        }
+    }
+
+    /// Whether a pod was left out for want of room before the last change: it can only be woken blindly.
+    pub(crate) fn has_overflown_before(&self, changes: u64) -> bool {
+        self.0.lock().overflown.is_some_and(|at| at < changes)
+    }
+
+    /// The nomination that the watch shows last of a pod.
+    pub(crate) fn nominated(&self, uid: &str) -> Option<NominatedFor> {
+        self.shown(uid).flatten()
+    }
+
+    /// The nomination, if any, of a pod that the watch shows.
+    pub(crate) fn shown(&self, uid: &str) -> Option<Option<NominatedFor>> {
+        let table = self.0.lock();
+        table.pods.get(uid).filter(|entry| entry.is_shown).map(|entry| entry.nominated.clone())
+    }
+}
+
+// === impl Table ===
+
+impl Table {
+    /// The entry of a pod in this state, if there is room for it.
+    fn entry(&mut self, pod: &Arc<Pod>) -> Option<&mut Entry> {
+        if pod.uid().is_empty() {
+            return None;
+        }
+        let bytes = |pod: &Pod| pod.json().map_or(0, Bytes::len);
+        let known = self.pods.get(pod.uid());
+        let after = self.bytes + bytes(pod) - known.map_or(0, |entry| bytes(&entry.pod));
+        let count = self.pods.len() + usize::from(known.is_none());
+        if count > MAX_PODS || after > MAX_BYTES {
+            self.overflown = Some(self.changes);
+            return None;
+        }
+        self.bytes = after;
+        let entry = self.pods.entry(pod.uid().into()).or_insert_with(|| Entry::new(Arc::clone(pod)));
+        entry.pod = Arc::clone(pod);
+        Some(entry)
+    }
+
+    fn remove(&mut self, uid: &str) {
+        if let Some(entry) = self.pods.remove(uid) {
+            self.bytes -= entry.pod.json().map_or(0, Bytes::len);
+            self.freed += u64::from(entry.budget.has_woken());
+        }
+    }
+
+    /// Ends the entries of pods that no watch shows and no request asks about any more.
+    fn forget_old(&mut self, now: Instant) {
+        let is_old = |entry: &Entry| {
+            !entry.is_shown && entry.last_asked().is_none_or(|at| now.saturating_duration_since(at) >= MAX_AGE)
+        };
+        let old: Vec<Box<str>> =
+            self.pods.iter().filter(|(_, entry)| is_old(entry)).map(|(uid, _)| uid.clone()).collect();
+        for uid in old {
+            self.remove(&uid);
+        }
+    }
+}
+
+// === impl Entry ===
+
+impl Entry {
+    fn new(pod: Arc<Pod>) -> Self {
+        Self {
+            pod,
+            is_shown: false,
+            nominated: None,
+            asked: Vec::new(),
+            decided: Decided::default(),
+            budget: WakeBudget::default(),
+            messages: Messages::default(),
+        }
+    }
+
+    fn ask(&mut self, asked: Asked) {
+        match self.asked.iter_mut().find(|earlier| earlier.group == asked.group) {
+            Some(earlier) => *earlier = asked,
+            None => self.asked.push(asked),
+        }
+    }
+
+    fn last_asked(&self) -> Option<Instant> {
+        self.asked.iter().map(|asked| asked.at).max()
+    }
+
+    /// Whether a pass must decide it again.
+    fn is_due(&self, pass: &Pass<'_>, is_starting: bool) -> bool {
+        if self.asked.is_empty() {
+            return is_starting && self.decided.changes < pass.changes;
+        }
+        let Some(at) = self.asked.iter().filter(|asked| asked.is_refused).map(|asked| asked.at).max() else {
+            return false;
+        };
+        let is_early = || pass.now.saturating_duration_since(at) < MAX_LAG && !self.decided.is_of(pass.cluster);
+        let reads_time = || self.asked.iter().any(|asked| asked.is_refused && (pass.reads_time)(&asked.group));
+        let is_to_wake = || self.decided.is_free && self.budget.allows_wake(pass.now);
+        self.decided.changes != pass.changes || is_to_wake() || is_early() || reads_time()
+    }
+
+    fn to_due(&self) -> DuePod {
+        let groups = self.asked.iter().map(|asked| Arc::clone(&asked.group)).collect();
+        DuePod { pod: Arc::clone(&self.pod), groups, since: self.decided.at, asked: self.last_asked() }
+    }
+}
+
+// === impl Decided ===
+
+impl Decided {
+    fn of(pass: &Pass<'_>, is_free: bool) -> Self {
+        let Pass { cluster, changes, now, .. } = *pass;
+        Self { cluster: Arc::downgrade(cluster), changes, at: Some(now), is_free }
+    }
+
+    fn is_of(&self, cluster: &Arc<Cluster>) -> bool {
+        std::ptr::eq(self.cluster.as_ptr(), Arc::as_ptr(cluster))
+    }
+}

@@ -1,0 +1,290 @@
+//! One request: the group, the cluster and the moment that it began with, and its verbs.
+
+use std::{collections::BTreeMap, sync::Arc, time::Instant};
+
+use super::{Gateway, PostReplyWork, Work};
+use crate::{
+    decide::{
+        self, BindOutcome, BindReport, Bound, Caller, CandidateQuery, DecideError, Explanation, FilterOutcome, Group,
+        KnownNodes, Nodes, PreemptOutcome, Query, RequestContext, Roster, ScoreScale, Survey, Unbound,
+    },
+    model::{BindQuery, Cluster, Leader, Mode, Pod, RequestId, Verb, cluster::OwnPlace, facts::Moment},
+};
+
+/// A request to one group: all of it is decided from what was in force when it began.
+pub struct Deciding<'g> {
+    pub(super) gateway: &'g Gateway,
+    pub(super) roster: Arc<Roster>,
+    pub(super) name: Arc<str>,
+    pub(super) group: Group,
+    pub(super) cluster: Option<Arc<Cluster>>,
+    pub(super) moment: Moment,
+    /// The number of changes before it.
+    pub(super) changes: u64,
+}
+
+// === impl Deciding ===
+
+impl Deciding<'_> {
+    /// The same request, once the pods that were decided just before have their places, if a filter of the group counts.
+    #[must_use]
+    pub fn after_bind_calls(self) -> Self {
+        if !self.expects_binds() || !self.group.reads_pods() {
+            return self;
+        }
+        let blocking = self.gateway.blocking.get().copied().unwrap_or_default();
+        let Some(wait) = self.gateway.bind_calls.wait(blocking) else { return self };
+        self.gateway.observer.waited_for_bind_calls(&self.name, wait);
+        Self { cluster: self.gateway.cluster(), ..self }
+    }
+
+    /// The cluster that the names of a request are looked up in; none where the gateway has no view of the cluster.
+    pub fn cluster(&self) -> Option<&Arc<Cluster>> {
+        self.cluster.as_ref()
+    }
+
+    /// The nodes that requests brought whole, to compare those of this one with.
+    pub fn known_nodes(&self) -> KnownNodes {
+        self.gateway.node_cache.known()
+    }
+
+    /// Which nodes may the pod run on?
+    ///
+    /// # Errors
+    /// If the request makes no sense, or a policy failed whose faults fail the decision.
+    pub fn filter(self, query: &Query<'_>) -> Result<(FilterOutcome, PostReplyWork), DecideError> {
+        let gateway = self.gateway;
+        let gang = decide::gang_of(&self.name, &self.group, query);
+        // kube-scheduler may reach any replica; only the leader keeps simulations.
+        if gang.is_some()
+            && let Some(Leader::Peer(url)) = gateway.binder.get().map(|binder| binder.leader())
+        {
+            return Err(DecideError::Elsewhere(url));
+        }
+        let now = gateway.clock.now();
+        let tentative = gang.as_ref().map_or_else(Vec::new, |gang| gateway.gangs.ask(gang, query, now));
+        let context_in = |query: &Query<'_>, cluster: Option<&Arc<Cluster>>| {
+            let context = self.context_in(query, cluster, OwnPlace::AsThePodSays);
+            context.map(|context| context.with_tentative(&tentative))
+        };
+        let filter = |caller: &Caller, context: &RequestContext| {
+            let outcome = decide::filter(caller, &self.group, context)?;
+            Ok(if gang.is_some() { decide::keep_best(caller, &self.group, context, outcome) } else { outcome })
+        };
+        let is_own_nomination = self.note_nomination(query, now);
+        let context = context_in(query, self.cluster())?;
+        let (mut outcome, mut after) = self.decide(&self.caller(query.received), |caller| {
+            let outcome = filter(caller, &context)?;
+            if outcome.rejected.len() < context.len() {
+                return Ok(outcome);
+            }
+            let Some(without) = context.without_forwarded() else { return Ok(outcome) };
+            // The other replica may not bind them. kube-scheduler would take the reply for "unschedulable", evict pods for
+            // it, and try again when it hears of a change: of a failed bind it hears none.
+            let query = query.of_cluster(&without);
+            filter(caller, &context_in(&query, Some(&without))?)
+        })?;
+        if let Some((gang, place)) = gang.as_ref().zip(decide::gang_place(&context, &outcome)) {
+            gateway.gangs.place(gang, place, gateway.clock.now());
+        }
+        let left = query.nodes.len() - outcome.rejected.len();
+        if left == 0 && context.len() > 0 {
+            self.refuse(query, &context, is_own_nomination, &mut outcome)?;
+        } else {
+            gateway.waiting.passed(&self.name, &query.pod, context.len(), gateway.clock.now());
+        }
+        // kube-scheduler asks for no scores of a single node.
+        if query.may_bind && self.expects_binds() && (left == 1 || (left > 1 && !self.group.has_scores())) {
+            gateway.bind_calls.decided(&self.name, &query.pod);
+        }
+        self.defer_shadow(&mut after, context, &[Verb::Filter]);
+        Ok((outcome, after))
+    }
+
+    /// The answer of the policies to [`Deciding::filter`], without regard to nodes that the request does not name. The pod
+    /// is not kept.
+    ///
+    /// # Errors
+    /// As for [`Deciding::filter`].
+    pub fn dry_filter(self, query: &Query<'_>) -> Result<(FilterOutcome, PostReplyWork), DecideError> {
+        let context = self.context(query, OwnPlace::AsThePodSays)?;
+        let caller = self.caller(query.received);
+        self.decide(&caller, |caller| decide::filter(caller, &self.group, &context))
+    }
+
+    /// How good is each node, on this scale? The scores are in the order of the request.
+    ///
+    /// # Errors
+    /// As for [`Deciding::filter`].
+    pub fn prioritize(self, scale: ScoreScale, query: &Query<'_>) -> Result<(Vec<u32>, PostReplyWork), DecideError> {
+        let context = self.context(query, OwnPlace::AsThePodSays)?;
+        let caller = self.caller(query.received);
+        let (outcome, mut after) =
+            self.decide(&caller, |caller| decide::prioritize(caller, &self.group, &context, scale))?;
+        if query.may_bind && self.expects_binds() {
+            self.gateway.bind_calls.decided(&self.name, &query.pod);
+        }
+        self.defer_shadow(&mut after, context, &[Verb::Score, Verb::Rank]);
+        Ok((outcome, after))
+    }
+
+    /// Which of these candidates may be preempted, and whom would it evict?
+    ///
+    /// Where the request has whole pods, their nodes are those that earlier requests have brought.
+    ///
+    /// # Errors
+    /// As for [`Deciding::filter`].
+    pub fn preempt(
+        self,
+        pod: Arc<Pod>,
+        candidates: &[CandidateQuery<'_>],
+        received: Instant,
+    ) -> Result<(PreemptOutcome, PostReplyWork), DecideError> {
+        let (caller, node_cache) = (self.caller(received), &self.gateway.node_cache);
+        let (outcome, proposal) =
+            decide::preempt(&caller, &self.group, &pod, candidates, self.cluster(), node_cache, &self.moment)?;
+        let mut after = PostReplyWork::default();
+        if let Some(proposal) = proposal {
+            let group = self.group.clone();
+            after.guest_calls.push(self.shadow(move |caller| decide::shadow_preempt(caller, &group, &pod, &proposal)));
+        }
+        Ok((outcome, after))
+    }
+
+    /// Binds the pod to the node, with the annotations that the policies give it there.
+    ///
+    /// Each policy sees the allocations of every earlier pod, whichever group binds them. A pod that is bound there
+    /// already is no error.
+    ///
+    /// # Errors
+    /// If the pod was not bound, or a policy failed whose faults fail the decision.
+    pub fn bind(self, query: &BindQuery<'_>) -> Result<(BindOutcome, PostReplyWork), DecideError> {
+        let gateway = self.gateway;
+        let result = self.ask_binder(query);
+        let elapsed = gateway.clock.now().saturating_duration_since(query.received);
+        let outcome = result.as_ref().map(|(outcome, _)| outcome);
+        gateway.observer.bound(&BindReport { group: &self.name, query, outcome, elapsed });
+        let (outcome, view) = result?;
+        let mut after = PostReplyWork::default();
+        if let Some(view) = view {
+            let group = self.group.clone();
+            after.guest_calls.push(self.shadow(move |caller| decide::shadow_bind(caller, &group, &view)));
+        }
+        Ok((outcome, after))
+    }
+
+    fn ask_binder(&self, query: &BindQuery<'_>) -> Result<Bound, DecideError> {
+        let gateway = self.gateway;
+        let call = gateway.bind_calls.arrived(query);
+        gateway.gangs.bound(&query.uid);
+        let binder = gateway.binder.get().ok_or(Unbound::NoBinder)?;
+        match binder.leader() {
+            Leader::ThisReplica => {}
+            Leader::Peer(url) => {
+                if let Some(pod) = &call.pod {
+                    binder.forwarded(pod.placed_on(&query.node, &BTreeMap::new(), &BTreeMap::new()));
+                }
+                return Ok((BindOutcome::Forward(url), None));
+            }
+            Leader::Nobody(why) => return Err(Unbound::NoLeader(why).into()),
+        }
+        let caller = self.caller(query.received);
+        let asking = (&caller, &self.group, self.moment.clone());
+        // The newest cluster, each time: a bind is decided by what earlier binds have taken.
+        decide::bind(asking, binder.as_ref(), query, call, &gateway.binds, || gateway.cluster())
+    }
+
+    /// Asks every matching policy about every node, each by itself.
+    ///
+    /// # Errors
+    /// If the request makes no sense.
+    pub fn survey(self, query: &Query<'_>) -> Result<Survey, DecideError> {
+        let context = self.context(query, OwnPlace::Anywhere)?;
+        Ok(decide::survey(&self.caller(query.received).without_effects(), &self.group, &context))
+    }
+
+    /// Returns the answers of each matching policy about a node among all nodes of the cluster, and the values that it
+    /// reads for them.
+    ///
+    /// # Errors
+    /// If the cluster does not have the node.
+    pub fn explain(self, pod: &Arc<Pod>, node: &str) -> Result<Explanation, DecideError> {
+        let cluster = self.cluster().ok_or(DecideError::NoCluster)?;
+        let node = cluster.find(node).ok_or_else(|| DecideError::UnknownNode(node.to_owned()))?;
+        let all = Nodes::Slots { cluster: Some(cluster), slots: cluster.all_slots() };
+        let query = Query::new(Arc::clone(pod), all);
+        let context = self.context(&query, OwnPlace::Anywhere)?;
+        Ok(decide::explain(&self.caller(query.received).without_effects(), &self.group, &context, node))
+    }
+
+    pub(super) fn context(&self, query: &Query<'_>, own: OwnPlace) -> Result<RequestContext, DecideError> {
+        self.context_in(query, self.cluster(), own)
+    }
+
+    fn context_in(
+        &self,
+        query: &Query<'_>,
+        cluster: Option<&Arc<Cluster>>,
+        own: OwnPlace,
+    ) -> Result<RequestContext, DecideError> {
+        RequestContext::new(query, cluster, &self.gateway.node_cache, &self.moment, own)
+    }
+
+    /// Whether the places of pods change an answer before the watch shows them.
+    fn expects_binds(&self) -> bool {
+        self.gateway.binder.get().is_some() && self.roster.reads_pods()
+    }
+
+    /// Decides. New answers are inserted into the cache after the reply; if the decision failed, before it.
+    pub(super) fn decide<T>(
+        &self,
+        caller: &Caller,
+        decide: impl FnOnce(&Caller) -> Result<T, DecideError>,
+    ) -> Result<(T, PostReplyWork), DecideError> {
+        let outcome = decide(caller);
+        let mut after = PostReplyWork { cache_inserts: caller.take_deferred(), ..PostReplyWork::default() };
+        if !after.is_empty() {
+            let (roster, limit) = (Arc::clone(&self.roster), self.gateway.answer_bytes());
+            after.cache_inserts.push(Box::new(move || roster.keep_cached_within(limit)));
+        }
+        match outcome {
+            Ok(outcome) => Ok((outcome, after)),
+            Err(error) => {
+                // The reply waits for this, so no guest is called.
+                after.split().0.run();
+                Err(error)
+            }
+        }
+    }
+
+    /// Defers the calls of shadow policies until after the reply.
+    fn defer_shadow(&self, after: &mut PostReplyWork, context: RequestContext, verbs: &'static [Verb]) {
+        let (pod, group) = (context.pod(), self.group.clone());
+        let in_shadow = |verb: &Verb| group.answering(Mode::Shadow, *verb, pod).next().is_some();
+        if verbs.iter().any(in_shadow) {
+            after.guest_calls.push(self.shadow(move |caller| decide::shadow(caller, &group, &context, verbs)));
+        }
+    }
+
+    /// Work that asks policies in shadow mode.
+    fn shadow(&self, ask: impl FnOnce(&Caller) + Send + 'static) -> Work {
+        let Gateway { clock, observer, request_timeout, .. } = self.gateway;
+        let (clock, observer, timeout) = (Arc::clone(clock), Arc::clone(observer), *request_timeout);
+        let request = RequestId::current();
+        Box::new(move || {
+            // Their time starts now: the work may have waited for its turn.
+            let started = clock.now();
+            let caller = request.scope(|| Caller::new(clock, observer, started, timeout)).in_background();
+            ask(&caller);
+            // Nobody waits for a reply any more: the new answers are cached at once.
+            caller.take_deferred().into_iter().for_each(|insert| insert());
+        })
+    }
+
+    pub(super) fn caller(&self, received: Instant) -> Caller {
+        let Gateway { clock, observer, request_timeout, blocking, .. } = self.gateway;
+        let mut caller = Caller::new(Arc::clone(clock), Arc::clone(observer), received, *request_timeout);
+        caller.blocking = blocking.get().copied().unwrap_or_default();
+        caller
+    }
+}

@@ -1,0 +1,148 @@
+//! A pod that a filter leaves without a node: the answer for the whole cluster, its reasons, and a nomination.
+
+use std::time::{Duration, Instant};
+
+use super::Deciding;
+use crate::{
+    decide::{
+        self, DecideError, FilterOutcome, FreeNodes, Group, LIFETIME, MAX_NAMED, MIN_SAMPLE, Nodes, Query, Refusal,
+        RequestContext, Said, complete, place_of, unite,
+    },
+    model::{Leader, Pod, Slot},
+};
+
+/// Requests of several groups about one pod within this time belong to one attempt of kube-scheduler.
+const ATTEMPT: Duration = Duration::from_secs(10);
+
+// === impl Deciding ===
+
+impl Deciding<'_> {
+    /// Notes what a request says about the nomination of its pod: kube-scheduler asks about the nominated node alone
+    /// before it asks about others. Returns whether the nomination is plimsoll's own.
+    pub(super) fn note_nomination(&self, query: &Query<'_>, now: Instant) -> bool {
+        let Some(node) = query.pod.nominated_node() else { return false };
+        let gateway = self.gateway;
+        let uid = query.pod.uid();
+        if query.nodes.len() > 1 && gateway.nominations.tried(uid, node, now) {
+            gateway.leave(uid);
+            gateway.notify_nominator();
+        }
+        gateway.waiting.nominated(uid).is_some_and(|shown| shown.is_own && *shown.node == *node)
+            || gateway.nominations.is_for(uid, node)
+    }
+
+    /// Completes the outcome of a filter that leaves the pod without a node, and keeps the pod for later.
+    ///
+    /// # Errors
+    /// If another replica has to answer.
+    pub(super) fn refuse(
+        &self,
+        query: &Query<'_>,
+        context: &RequestContext,
+        is_own_nomination: bool,
+        outcome: &mut FilterOutcome,
+    ) -> Result<(), DecideError> {
+        let (gateway, pod, now) = (self.gateway, &query.pod, self.gateway.clock.now());
+        let cluster = context.whole();
+        outcome.nominated =
+            pod.nominated_node().filter(|_| !is_own_nomination).and_then(|node| context.request_index_of(node));
+        let is_sample = self.may_be_sample(query, now);
+        let completes = is_sample && gateway.knows_whole_cluster() && Self::names_nodes_freely(query);
+        let free = if completes { self.complete(query, context, outcome) } else { FreeNodes::default() };
+        let may_nominate = !free.untried.is_empty() && gateway.nominates();
+        if may_nominate && let Some(Leader::Peer(url)) = gateway.binder.get().map(|binder| binder.leader()) {
+            // One replica nominates, so that no two pods are nominated for one place.
+            return Err(DecideError::Elsewhere(url));
+        }
+        let is_large = || cluster.is_some_and(|cluster| cluster.slots().len() > MAX_NAMED);
+        let is_small = is_sample && (!completes || is_large());
+        let said = Said::of(&self.group, outcome, is_sample && !completes, |index| context.slot_of(index));
+        let refusal = Refusal {
+            group: &self.name,
+            pod,
+            offered: context.len(),
+            cluster,
+            changes: self.changes,
+            is_free: !free.untried.is_empty(),
+            is_united: is_small,
+            now,
+        };
+        let form = gateway.waiting.refused(&refusal, said);
+        if let Some(text) = form.united {
+            unite(outcome, &text, is_small);
+        }
+        if form.is_newly_unstable {
+            gateway.observer.unstable_reasons(&self.name, pod);
+        }
+        if may_nominate {
+            self.nominate(query, context, &free, now);
+        }
+        Ok(())
+    }
+
+    /// Whether kube-scheduler may have left out nodes.
+    fn may_be_sample(&self, query: &Query<'_>, now: Instant) -> bool {
+        // An extender before this one may have cut a sample down.
+        let since = now.checked_sub(ATTEMPT).unwrap_or(now);
+        let most_offered = || self.gateway.waiting.most_offered(query.pod.uid(), since);
+        query.nodes.len() >= MIN_SAMPLE || (!is_nominated_alone(query) && most_offered() >= MIN_SAMPLE)
+    }
+
+    /// Whether the nodes are those that kube-scheduler has found by itself: of a pod group it names those of one placement,
+    /// and whole nodes come without a view of the cluster.
+    fn names_nodes_freely(query: &Query<'_>) -> bool {
+        !matches!(query.nodes, Nodes::Objects(_)) && query.pod.pod_group().is_none()
+    }
+
+    /// Adds the nodes that the request does not name.
+    fn complete(&self, query: &Query<'_>, context: &RequestContext, outcome: &mut FilterOutcome) -> FreeNodes {
+        let (gateway, pod) = (self.gateway, &query.pod);
+        let Some(cluster) = context.whole() else { return FreeNodes::default() };
+        // A pod whose fields cannot be read is not modelled.
+        let Ok(filters) = gateway.model.filters(pod, context.cluster()) else { return FreeNodes::default() };
+        let slots = context.cluster().slots();
+        let offered = context.slots().iter().filter_map(|slot| slots.get(*slot as usize));
+        for difference in gateway.model.compare(&filters, offered, cluster, gateway.clock.now()) {
+            gateway.observer.model_differs(&difference, pod);
+        }
+        // The policies have had their time for the offered nodes.
+        let half = query.received + gateway.request_timeout / 2;
+        let caller = self.caller(query.received).without_effects().until(half);
+        let groups = self.groups_of(pod);
+        let is_vain = |slot: &Slot| gateway.nominations.is_vain(pod, slot);
+        let free = complete(&caller, &groups, context, &filters, &is_vain, outcome);
+        caller.take_deferred().into_iter().for_each(|insert| insert());
+        free
+    }
+
+    /// This group, and the others that kube-scheduler has asked about the pod.
+    fn groups_of(&self, pod: &Pod) -> Vec<Group> {
+        let others = self.gateway.waiting.other_groups(pod.uid(), &self.name);
+        let others = others.iter().filter_map(|name| self.roster.group(name)).cloned();
+        std::iter::once(self.group.clone()).chain(others).collect()
+    }
+
+    /// Nominates the pod for the best of the nodes that kube-scheduler has not looked at.
+    fn nominate(&self, query: &Query<'_>, context: &RequestContext, free: &FreeNodes, now: Instant) {
+        let (gateway, pod) = (self.gateway, &query.pod);
+        let slots = context.cluster().slots();
+        if !gateway.nominations.may_choose(pod.uid(), now) {
+            let places = free.untried.iter().filter_map(|slot| Some(place_of(pod, slots.get(*slot as usize)?)));
+            return gateway.nominations.remember(pod.uid(), &places.collect::<Vec<_>>(), now);
+        }
+        let candidates = context.of_slots(free.untried.as_slice().into());
+        let caller = self.caller(query.received).without_effects();
+        let Some(best) = decide::best_of(&caller, &self.group, &candidates) else { return };
+        let Some(slot) = slots.get(best as usize) else { return };
+        // A pod that the watch does not show may not exist.
+        let Some(shown) = gateway.waiting.shown(pod.uid()) else { return };
+        gateway.nominations.choose(pod, slot, shown, now);
+        gateway.hold(pod, slot.node.name(), now + 2 * LIFETIME);
+        gateway.notify_nominator();
+    }
+}
+
+/// kube-scheduler asks about the node that a pod is nominated for, before it asks about others.
+fn is_nominated_alone(query: &Query<'_>) -> bool {
+    query.nodes.len() == 1 && query.pod.nominated_node().is_some()
+}
