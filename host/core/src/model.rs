@@ -30,6 +30,7 @@ pub(crate) mod tally;
 mod text;
 mod verb;
 mod view;
+mod waiting;
 mod words;
 
 pub use annotation::{Additions, BindMetadata, MAX_ANNOTATION_BYTES, MAX_ENTRIES, MetadataEntry};
@@ -70,3 +71,4 @@ pub use text::{bounded, escaped, excerpt, is_unprintable, one_line, quotable};
 pub use verb::{Verb, Verbs};
 pub(crate) use view::ViewSource;
 pub use view::{Candidate, ShapeLimit, View};
+pub use waiting::{FIELD_MANAGER, NominatedFor, WaitingChange, WaitingPod};
