@@ -98,7 +98,7 @@ impl AdminState {
             let at = humantime::format_rfc3339_seconds(at);
             is_recent.then(|| format!("policy {}: its last fault, at {at}: {verb} of pod {pod}: {fault}", member.id()))
         });
-        let gaps = self.watch.iter().flat_map(|watch| watch.status().gaps());
+        let gaps = self.watch.iter().flat_map(|watch| watch.status().gaps(self.max_staleness));
         let snapshot = self.metrics.snapshot_problem.load().as_deref().cloned();
         let empty_root = empty_root(&roster);
         binder

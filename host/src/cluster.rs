@@ -45,10 +45,12 @@ pub(crate) fn follow(args: ViewArgs, gateway: &Arc<Gateway>, metrics: &Arc<Metri
     let api = ApiServer::connect(&credentials, args.context.as_deref())?;
     info!(url = api.url(), "watching the cluster");
     let (viewer, published) = (Arc::clone(gateway), Arc::clone(metrics));
-    let watch = ClusterWatch::start(&api, args.max_staleness, move |cluster| {
+    let publish = move |cluster: Arc<Cluster>| {
         published.cluster(&cluster);
         viewer.set_cluster(cluster);
-    });
+    };
+    let told = Arc::clone(gateway);
+    let watch = ClusterWatch::start(&api, args.max_staleness, publish, move |change| told.waiting_changed(change));
     Ok(WatchGuard::ApiServer(api, Arc::new(watch)))
 }
 

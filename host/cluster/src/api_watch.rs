@@ -4,7 +4,7 @@
 //!  follow(nodes) ──┐                       ┌──> publish (at most once in 10 ms)
 //!                  ├──> Store ──> Cluster ─┤
 //!  follow(pods)  ──┤      ↑                └──> publish (at once)
-//!  follow(nominated)   reserve
+//!  follow(waiting)     reserve
 //!  follow(namespaces)
 //!  follow(device classes)
 //! ```
@@ -18,7 +18,7 @@ mod wire;
 
 use std::{sync::Arc, time::Duration};
 
-use plimsoll_core::{Cluster, IsUnchanged, NotReserved, Pod};
+use plimsoll_core::{Cluster, IsUnchanged, NotReserved, Pod, WaitingChange};
 use tokio::task::JoinSet;
 
 use self::{resource::Resource, shared::Shared, store::ClusterStore};
@@ -37,7 +37,7 @@ const MAX_SILENCE: Duration = Duration::from_secs(75);
 /// The interval at which overdue reservations are looked for.
 const UNCONFIRMED_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Watches Nodes, pods, nominated pods, and namespaces and DeviceClasses where it may, as long as it lives.
+/// Watches Nodes, pods, also those without a node, and namespaces and DeviceClasses where it may, as long as it lives.
 pub struct ClusterWatch {
     shared: Arc<Shared>,
     _tasks: JoinSet<()>,
@@ -48,15 +48,17 @@ pub struct ClusterWatch {
 impl ClusterWatch {
     /// Starts to list and watch; `publish` gets each new cluster, the first one when both lists are complete.
     ///
-    /// `publish` is called from one place at a time, in order; it must be short and not call back. With
-    /// `max_staleness`, each watch restarts early enough to give a sign of life within that time.
-    /// Must be called within a tokio runtime; dropping it ends the watches.
+    /// `publish` is called from one place at a time, in order; it must be short and not call back. `waiting` gets what the
+    /// watch of pods without a node shows, in order; it must be short. With `max_staleness`, each watch restarts early
+    /// enough to give a sign of life within that time; without one from the watch of waiting pods, nominated pods do not
+    /// count. Must be called within a tokio runtime; dropping it ends the watches.
     pub fn start(
         api: &ApiServer,
         max_staleness: Duration,
         publish: impl Fn(Arc<Cluster>) + Send + Sync + 'static,
+        waiting: impl Fn(WaitingChange) + Send + Sync + 'static,
     ) -> Self {
-        let shared = Arc::new(Shared::new(publish));
+        let shared = Arc::new(Shared::new(max_staleness, publish, waiting));
         let silence = MAX_SILENCE.min(max_staleness / 2);
         let mut tasks = JoinSet::new();
         for resource in Resource::ALL {
@@ -113,7 +115,7 @@ impl ClusterWatch {
 async fn keep_publishing(shared: Arc<Shared>) {
     let mut check = clock::now();
     loop {
-        let end = shared.change(|store| store.end_left_nominations(clock::now()));
+        let end = shared.end_overdue();
         tokio::select! {
             biased;
             () = clock::sleep_until(check) => {

@@ -23,13 +23,13 @@ pub async fn list_once(
     max_silence: Duration,
     waiting: impl FnOnce(&str),
 ) -> Result<Arc<Cluster>, ConnectError> {
-    let watch = ClusterWatch::start(api, MAX_STALENESS, |_| {});
+    let watch = ClusterWatch::start(api, MAX_STALENESS, |_| {}, |_| {});
     let mut waiting = Some(waiting);
     while clock::timeout(REPORT_AFTER.min(max_silence), watch.synced()).await.is_err() {
         let status = watch.status();
         let why = status.doubts(MAX_STALENESS).join("; ");
         // Events of one resource are no sign that the list of another will come.
-        let all = [&status.nodes, &status.pods, &status.nominated, &status.namespaces];
+        let all = [&status.nodes, &status.pods, &status.waiting, &status.namespaces];
         let missing = all.into_iter().find(|resource| !resource.is_listed);
         if missing.is_some_and(|resource| resource.silent_for() >= max_silence) {
             return Err(ConnectError::NotListed { url: api.url().to_owned(), max_silence, why });

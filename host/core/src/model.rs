@@ -73,4 +73,4 @@ pub use text::{bounded, escaped, excerpt, is_unprintable, one_line, quotable};
 pub use verb::{Verb, Verbs};
 pub(crate) use view::ViewSource;
 pub use view::{Candidate, ShapeLimit, View};
-pub use waiting::{NominatedFor, WaitingChange, WaitingPod};
+pub use waiting::{FIELD_MANAGER, NominatedFor, WaitingChange, WaitingPod};

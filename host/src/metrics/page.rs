@@ -61,12 +61,13 @@ impl Page {
 
     /// The watch on the API server, with the limit of `--max-staleness`.
     pub(crate) fn watch(&mut self, status: &WatchStatus, max_staleness: Duration) {
-        let silences = [&status.nodes, &status.pods].map(|status| (status.resource.to_owned(), status.silent_for()));
+        let silences = [&status.nodes, &status.pods, &status.waiting]
+            .map(|status| (status.resource.to_owned(), status.silent_for()));
         let limits = silences.clone().map(|(resource, _)| (resource, max_staleness));
         let help = "Time since the last sign of life of the watch, or since the start";
         self.by("resource", "watch_staleness_seconds", help, silences, set_seconds);
         self.by("resource", "watch_staleness_limit_seconds", "The value of --max-staleness", limits, set_seconds);
-        let all = [&status.nodes, &status.pods, &status.nominated, &status.namespaces, &status.device_classes];
+        let all = [&status.nodes, &status.pods, &status.waiting, &status.namespaces, &status.device_classes];
         let events = all.map(|status| (status.resource.to_owned(), status.events));
         let count = |counter: &Counter, events| _ = counter.inc_by(events);
         self.by("resource", "watch_events", "Events of the watch, bookmarks left out", events, count);

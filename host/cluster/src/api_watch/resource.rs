@@ -2,7 +2,7 @@
 
 use std::{fmt::Display, sync::Arc};
 
-use plimsoll_core::{DeviceClass, Namespace, Node, Pod};
+use plimsoll_core::{DeviceClass, Namespace, Node, ObjectError, Pod, WaitingPod};
 use serde_json::{Value, json};
 use tracing::warn;
 
@@ -11,8 +11,8 @@ use tracing::warn;
 pub(crate) enum Resource {
     Nodes,
     Pods,
-    /// Pods without a node that have `status.nominatedNodeName`. The gateway works without them.
-    Nominated,
+    /// Pods without a node; those that are nominated count on their node. The gateway works without them.
+    Waiting,
     /// Policies may read their labels. The gateway works without them, and where it may not list them.
     Namespaces,
     /// Resources that DRA provides. The gateway works without them, and where the API server has no such resource.
@@ -25,8 +25,8 @@ pub(crate) enum WatchedObject {
     Node(Arc<str>, Option<Node>),
     /// Whether it can be read.
     Pod(Pod, bool),
-    /// One that cannot be read has no node.
-    Nominated(Pod),
+    /// By UID, and if it is nominated, also as a placed pod; none: it cannot be read.
+    Waiting(Box<str>, Option<(WaitingPod, Option<Pod>)>),
     /// By name; none: it cannot be read.
     Namespace(Arc<str>, Option<Namespace>),
     /// By name; none: it cannot be read.
@@ -36,13 +36,13 @@ pub(crate) enum WatchedObject {
 // === impl Resource ===
 
 impl Resource {
-    pub(super) const ALL: [Self; 5] = [Self::Nodes, Self::Pods, Self::Nominated, Self::Namespaces, Self::DeviceClasses];
+    pub(super) const ALL: [Self; 5] = [Self::Nodes, Self::Pods, Self::Waiting, Self::Namespaces, Self::DeviceClasses];
 
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Nodes => "nodes",
             Self::Pods => "pods",
-            Self::Nominated => "nominated pods",
+            Self::Waiting => "waiting pods",
             Self::Namespaces => "namespaces",
             Self::DeviceClasses => "deviceclasses",
         }
@@ -51,19 +51,19 @@ impl Resource {
     pub(super) const fn path(self) -> &'static str {
         match self {
             Self::Nodes => "/api/v1/nodes",
-            Self::Pods | Self::Nominated => "/api/v1/pods",
+            Self::Pods | Self::Waiting => "/api/v1/pods",
             Self::Namespaces => "/api/v1/namespaces",
             // Before Kubernetes 1.34 there is no v1, and no class provides a resource.
             Self::DeviceClasses => "/apis/resource.k8s.io/v1/deviceclasses",
         }
     }
 
-    /// Pods that neither are bound nor nominated, and finished ones, are not sent; a pod that is bound or ends is sent as
-    /// added or deleted.
+    /// Finished pods are not sent; a pod that ends is sent as deleted, and one that is bound as deleted here and added
+    /// there.
     pub(super) fn selector(self) -> Option<String> {
         match self {
             Self::Pods => Some("spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed".to_owned()),
-            Self::Nominated => Some("spec.nodeName=,status.nominatedNodeName!=".to_owned()),
+            Self::Waiting => Some("spec.nodeName=,status.phase!=Succeeded,status.phase!=Failed".to_owned()),
             Self::Nodes | Self::Namespaces | Self::DeviceClasses => None,
         }
     }
@@ -84,10 +84,10 @@ impl Resource {
                 Ok(pod) => WatchedObject::Pod(pod, true),
                 Err(error) => WatchedObject::Pod(self.identity(json, &error), false),
             },
-            Self::Nominated => {
-                let pod = Pod::placed_from_json(json.as_bytes());
-                WatchedObject::Nominated(pod.unwrap_or_else(|error| self.identity(json, &error)))
-            }
+            Self::Waiting => match read_waiting(json) {
+                Ok(read) => WatchedObject::Waiting(read.0.pod.uid().into(), Some(read)),
+                Err(error) => WatchedObject::Waiting(self.identity(json, &error).uid().into(), None),
+            },
             Self::Namespaces => match Namespace::from_json(json.as_bytes()) {
                 Ok(namespace) => WatchedObject::Namespace(Arc::clone(namespace.name()), Some(namespace)),
                 Err(error) => WatchedObject::Namespace(self.identity(json, &error).name().into(), None),
@@ -109,4 +109,11 @@ impl Resource {
         let pod = json!({"metadata": metadata, "spec": {"nodeName": text("/spec/nodeName")}}).to_string();
         Pod::placed_from_json(pod.as_bytes()).unwrap_or_default()
     }
+}
+
+/// A pod without a node; if it is nominated, also as a placed pod.
+fn read_waiting(json: &str) -> Result<(WaitingPod, Option<Pod>), ObjectError> {
+    let waiting = WaitingPod::from_json(json)?;
+    let nominated = waiting.nominated.as_ref().map(|_| Pod::placed_from_json(json.as_bytes())).transpose()?;
+    Ok((waiting, nominated))
 }

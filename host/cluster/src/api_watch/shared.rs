@@ -5,8 +5,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use parking_lot::Mutex;
-use plimsoll_core::Cluster;
+use parking_lot::{Mutex, MutexGuard};
+use plimsoll_core::{Cluster, WaitingChange};
 use tokio::sync::{Notify, watch};
 use tracing::warn;
 
@@ -24,6 +24,9 @@ const UNCONFIRMED_TIMEOUT: Duration = Duration::from_mins(1);
 pub(super) struct Shared {
     view: Mutex<View>,
     publish: Box<dyn Fn(Arc<Cluster>) + Send + Sync>,
+    waiting: Box<dyn Fn(WaitingChange) + Send + Sync>,
+    /// Silence of the watch of waiting pods after which nominated pods do not count.
+    max_staleness: Duration,
     /// Wakes the publisher.
     pub(super) changed: Notify,
     /// The rounds of lists of the view, for those who wait for one.
@@ -49,12 +52,16 @@ struct Rounds {
 // === impl Shared ===
 
 impl Shared {
-    pub(super) fn new(publish: impl Fn(Arc<Cluster>) + Send + Sync + 'static) -> Self {
+    pub(super) fn new(
+        max_staleness: Duration,
+        publish: impl Fn(Arc<Cluster>) + Send + Sync + 'static,
+        waiting: impl Fn(WaitingChange) + Send + Sync + 'static,
+    ) -> Self {
         let rounds = Rounds { requested: 1, complete: [0; Resource::ALL.len()] };
         let status = Resource::ALL.map(|resource| ResourceStatus::new(resource.name()));
         let view = View { store: ClusterStore::default(), rounds, is_published: false, status };
-        let (publish, rounds) = (Box::new(publish), watch::Sender::new(rounds));
-        Self { view: Mutex::new(view), publish, changed: Notify::new(), rounds }
+        let (publish, waiting, rounds) = (Box::new(publish), Box::new(waiting), watch::Sender::new(rounds));
+        Self { view: Mutex::new(view), publish, waiting, max_staleness, changed: Notify::new(), rounds }
     }
 
     /// Publishes the changes so far, and then those of an action, which may use the published cluster.
@@ -64,6 +71,20 @@ impl Shared {
         let changed = change(&mut view.store);
         view.publish(&self.publish);
         changed
+    }
+
+    /// Ends the nominations of pods that have left their watch, and lets none count while it is stale; returns when to
+    /// look again.
+    pub(super) fn end_overdue(&self) -> Option<Instant> {
+        let mut view = self.view.lock();
+        let now = clock::now();
+        let stale = view.status[Resource::Waiting as usize].alive.checked_add(self.max_staleness);
+        if stale.is_some_and(|stale| stale <= now) {
+            view.store.count_nominated(false);
+        }
+        let next = view.store.end_left_nominations(now);
+        view.publish(&self.publish);
+        next.into_iter().chain(stale.filter(|stale| *stale > now)).min()
     }
 
     pub(super) fn cluster(&self) -> Arc<Cluster> {
@@ -84,8 +105,7 @@ impl Shared {
         for object in objects {
             view.store.put(object);
         }
-        drop(view);
-        self.changed.notify_one();
+        self.tell(view);
     }
 
     /// An object of a watch.
@@ -97,13 +117,23 @@ impl Shared {
         } else {
             view.store.put(object);
         }
-        drop(view);
-        self.changed.notify_one();
+        self.tell(view);
     }
 
     /// A watch has begun, or a bookmark says that nothing happened.
     pub(super) fn well(&self, resource: Resource) {
-        self.view.lock().alive(resource).trouble = None;
+        let mut view = self.view.lock();
+        view.alive(resource).trouble = None;
+        self.tell(view);
+    }
+
+    /// Gives up the lock and tells what has changed: at once of waiting pods, in order, since one task follows them; the
+    /// publisher tells the rest.
+    fn tell(&self, mut view: MutexGuard<'_, View>) {
+        let changes = view.store.take_waiting_changes();
+        drop(view);
+        changes.into_iter().for_each(&self.waiting);
+        self.changed.notify_one();
     }
 
     /// A list is complete that began then, as part of this round.
@@ -113,6 +143,7 @@ impl Shared {
         let status = view.alive(resource);
         (status.is_listed, status.trouble) = (true, None);
         self.complete(&mut view, resource, round);
+        self.tell(view);
     }
 
     /// A list or a watch has failed.
@@ -174,10 +205,10 @@ impl Shared {
 
     pub(super) fn status(&self) -> WatchStatus {
         let view = self.view.lock();
-        let [mut nodes, mut pods, nominated, namespaces, device_classes] = view.status.clone();
+        let [mut nodes, mut pods, waiting, namespaces, device_classes] = view.status.clone();
         (nodes.unreadable_now, pods.unreadable_now) = view.store.unreadable();
         let (reserved, is_published) = (view.store.reserved(), view.is_published);
-        WatchStatus { nodes, pods, nominated, namespaces, device_classes, reserved, is_published }
+        WatchStatus { nodes, pods, waiting, namespaces, device_classes, reserved, is_published }
     }
 }
 
@@ -199,6 +230,9 @@ impl View {
 
     /// The API server has given a sign of life; the status of its watch.
     fn alive(&mut self, resource: Resource) -> &mut ResourceStatus {
+        if resource == Resource::Waiting {
+            self.store.count_nominated(true);
+        }
         let status = &mut self.status[resource as usize];
         status.alive = clock::now();
         status

@@ -11,8 +11,8 @@ pub struct WatchStatus {
     pub nodes: ResourceStatus,
     /// The watch of pods.
     pub pods: ResourceStatus,
-    /// The watch of nominated pods; the gateway works without it.
-    pub nominated: ResourceStatus,
+    /// The watch of pods without a node; the gateway works without it.
+    pub waiting: ResourceStatus,
     /// The watch of namespaces; the gateway works without it.
     pub namespaces: ResourceStatus,
     /// The watch of DeviceClasses; the gateway works without it.
@@ -26,7 +26,7 @@ pub struct WatchStatus {
 /// The state of one watch.
 #[derive(Debug, Clone)]
 pub struct ResourceStatus {
-    /// `nodes`, `pods`, `nominated pods`, `namespaces` or `deviceclasses`.
+    /// `nodes`, `pods`, `waiting pods`, `namespaces` or `deviceclasses`.
     pub resource: &'static str,
     /// Whether a list has been complete.
     pub is_listed: bool,
@@ -50,7 +50,7 @@ impl WatchStatus {
         let mut doubts: Vec<_> =
             [&self.nodes, &self.pods].into_iter().filter_map(|status| status.doubt(max_staleness)).collect();
         if doubts.is_empty() && !self.is_published {
-            let optional = [&self.nominated, &self.device_classes, &self.namespaces];
+            let optional = [&self.waiting, &self.device_classes, &self.namespaces];
             let missing = optional.into_iter().find(|status| !status.is_decided());
             doubts.push(format!("{} are not listed yet", missing.unwrap_or(&self.namespaces).resource));
         }
@@ -59,15 +59,15 @@ impl WatchStatus {
 
     /// The objects that are missing in the current cluster. It is still safe to use: nothing is placed on a node that
     /// they concern.
-    pub fn gaps(&self) -> Vec<String> {
+    pub fn gaps(&self, max_staleness: Duration) -> Vec<String> {
         let unreadable = [&self.nodes, &self.pods].into_iter().filter(|status| status.unreadable_now > 0);
         let mut gaps: Vec<_> = unreadable
             .map(|ResourceStatus { unreadable_now, resource, .. }| {
                 format!("{unreadable_now} {resource} cannot be read, and nothing is placed on their nodes: the log names them")
             })
             .collect();
-        if let (false, Some(trouble)) = (self.nominated.is_listed, &self.nominated.trouble) {
-            gaps.push(format!("nominated pods are not known, and do not count: {trouble}"));
+        if let Some(silence) = self.waiting.silence(max_staleness).filter(|_| self.waiting.is_decided()) {
+            gaps.push(format!("{silence}: nominated pods do not count{}", self.waiting.why()));
         }
         if let (false, Some(trouble)) = (self.namespaces.is_listed, &self.namespaces.trouble) {
             gaps.push(format!("namespaces are not known, and policies cannot read their labels: {trouble}"));
@@ -99,14 +99,20 @@ impl ResourceStatus {
     }
 
     fn doubt(&self, max_staleness: Duration) -> Option<String> {
-        let resource = self.resource;
-        let why = self.trouble.as_ref().map_or_else(String::new, |trouble| format!(": {trouble}"));
+        self.silence(max_staleness).map(|silence| silence + &self.why())
+    }
+
+    fn silence(&self, max_staleness: Duration) -> Option<String> {
+        let (resource, silent_for) = (self.resource, self.silent_for());
         if !self.is_listed {
-            return Some(format!("{resource} are not listed yet{why}"));
+            return Some(format!("{resource} are not listed yet"));
         }
-        let silent_for = self.silent_for();
         (silent_for > max_staleness)
-            .then(|| format!("{resource} have not been heard of for {} s{why}", silent_for.as_secs()))
+            .then(|| format!("{resource} have not been heard of for {} s", silent_for.as_secs()))
+    }
+
+    fn why(&self) -> String {
+        self.trouble.as_ref().map_or_else(String::new, |trouble| format!(": {trouble}"))
     }
 }
 
@@ -121,11 +127,11 @@ mod tests {
     }
 
     fn status(nodes: ResourceStatus) -> WatchStatus {
-        let (pods, nominated) = (listed("pods"), listed("nominated pods"));
+        let (pods, waiting) = (listed("pods"), listed("waiting pods"));
         WatchStatus {
             nodes,
             pods,
-            nominated,
+            waiting,
             namespaces: ResourceStatus::new("namespaces"),
             device_classes: listed("deviceclasses"),
             reserved: 0,
@@ -150,13 +156,25 @@ mod tests {
     #[test]
     fn a_gateway_that_may_not_list_namespaces_works_and_says_what_is_missing() {
         let mut status = status(listed("nodes"));
-        assert!(status.gaps().is_empty(), "{:?}", status.gaps());
+        assert!(status.gaps(LIMIT).is_empty(), "{:?}", status.gaps(LIMIT));
         status.namespaces.trouble = Some("the API server answered 403: forbidden".to_owned());
         status.pods.unreadable_now = 2;
         let pods = "2 pods cannot be read, and nothing is placed on their nodes: the log names them";
         let namespaces =
             "namespaces are not known, and policies cannot read their labels: the API server answered 403: forbidden";
-        assert_eq!(status.gaps(), [pods, namespaces]);
+        assert_eq!(status.gaps(LIMIT), [pods, namespaces]);
+        assert!(status.doubts(LIMIT).is_empty());
+    }
+    #[test]
+    fn a_gateway_that_does_not_hear_of_waiting_pods_works_and_says_that_nominated_ones_do_not_count() {
+        let mut status = status(listed("nodes"));
+        status.waiting.alive = clock::now().checked_sub(LIMIT * 2).unwrap();
+        let stale = "waiting pods have not been heard of for 20 s: nominated pods do not count";
+        assert_eq!(status.gaps(LIMIT), [stale]);
+        status.waiting.trouble = Some("refused".to_owned());
+        assert_eq!(status.gaps(LIMIT), [format!("{stale}: refused")]);
+        status.waiting.is_listed = false;
+        assert_eq!(status.gaps(LIMIT), ["waiting pods are not listed yet: nominated pods do not count: refused"]);
         assert!(status.doubts(LIMIT).is_empty());
     }
 }

@@ -4,9 +4,9 @@
 
 mod entry;
 mod named;
-mod nominated;
 mod publishing;
 mod reservations;
+mod waiting;
 
 use std::{
     borrow::Borrow,
@@ -16,7 +16,7 @@ use std::{
     time::Instant,
 };
 
-use plimsoll_core::{Cluster, DeviceClass, Namespace, Node, Pod, Pool, Slots, Unlisted};
+use plimsoll_core::{Cluster, DeviceClass, Namespace, Node, Pod, Pool, Slots, Unlisted, WaitingChange};
 
 use self::{entry::NodeEntry, named::NamedStore};
 use super::resource::{Resource, WatchedObject};
@@ -36,8 +36,14 @@ pub(crate) struct ClusterStore {
     pods: HashMap<PodByUid, u64>,
     /// By UID: a pod has one reservation at a time.
     reserved: HashMap<Box<str>, ReservedPod>,
+    /// The UID of every pod that the watch shows without a node, with the list in which it was last seen.
+    waiting: HashMap<Box<str>, u64>,
+    /// What the watch of waiting pods has shown, to be told.
+    waiting_changes: Vec<WaitingChange>,
     /// By UID; none of them is placed.
     nominated: HashMap<Box<str>, NominatedPod>,
+    /// Whether their watch has gone silent, so that none of them counts.
+    hides_nominated: bool,
     /// The number of reservations so far.
     reservations_made: u64,
     namespaces: NamedStore<Namespace>,
@@ -74,8 +80,6 @@ struct ReservedPod {
 #[derive(Debug)]
 struct NominatedPod {
     pod: Arc<Pod>,
-    /// The list in which it was last seen.
-    seen: u64,
     /// When it has left the watch.
     left: Option<Instant>,
 }
@@ -110,7 +114,7 @@ impl ClusterStore {
         match resource {
             Resource::Nodes => self.end_nodes(list),
             Resource::Pods => self.end_pods(list, began),
-            Resource::Nominated => self.end_nominated(list, began),
+            Resource::Waiting => self.end_waiting(list, began),
             Resource::Namespaces => self.namespaces.end(list),
             Resource::DeviceClasses => self.device_classes.end(list),
         }
@@ -121,7 +125,7 @@ impl ClusterStore {
         match object {
             WatchedObject::Node(name, node) => self.put_node(name, node),
             WatchedObject::Pod(pod, is_readable) => self.put_pod(pod, is_readable),
-            WatchedObject::Nominated(pod) => self.put_nominated(pod),
+            WatchedObject::Waiting(uid, read) => self.put_waiting(uid, read),
             WatchedObject::Namespace(name, namespace) => {
                 self.namespaces.put(name, namespace, self.lists[Resource::Namespaces as usize]);
             }
@@ -136,7 +140,7 @@ impl ClusterStore {
         match object {
             WatchedObject::Node(name, _) => self.remove_node(&name),
             WatchedObject::Pod(pod, _) => self.remove_pod(&pod),
-            WatchedObject::Nominated(pod) => self.leave_nominated(pod.uid(), now),
+            WatchedObject::Waiting(uid, _) => self.leave_waiting(uid, now),
             WatchedObject::Namespace(name, _) => self.namespaces.remove(&name),
             WatchedObject::DeviceClass(name, _) => self.device_classes.remove(&name),
         }

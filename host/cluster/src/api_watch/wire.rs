@@ -139,18 +139,10 @@ impl From<serde_json::Error> for WatchFailure {
 
 /// A page of a list; `token` continues a list.
 pub(super) async fn page(client: &Client, resource: Resource, token: Option<String>) -> Result<String, WatchFailure> {
-    page_of(client, resource.path(), resource.selector(), token).await
-}
-
-async fn page_of(
-    client: &Client,
-    path: &str,
-    field_selector: Option<String>,
-    token: Option<String>,
-) -> Result<String, WatchFailure> {
+    let field_selector = resource.selector();
     let params =
         ListParams { field_selector, limit: Some(PAGE_OBJECTS), continue_token: token, ..ListParams::default() };
-    let request = Request::new(path).list(&params).map_err(Error::BuildRequest)?;
+    let request = Request::new(resource.path()).list(&params).map_err(Error::BuildRequest)?;
     answer(client.request_text(request)).await
 }
 
@@ -158,12 +150,11 @@ async fn page_of(
 pub(crate) async fn waiting_pods(client: &Client) -> Result<Vec<Pod>, String> {
     let (mut pods, mut token) = (vec![], None);
     loop {
-        let selector = Some("spec.nodeName=,status.nominatedNodeName=".to_owned());
-        let text = page_of(client, "/api/v1/pods", selector, token).await.map_err(|failure| failure.why)?;
+        let text = page(client, Resource::Waiting, token).await.map_err(|failure| failure.why)?;
         let ListPage { metadata, items } = serde_json::from_str(&text).map_err(|error| error.to_string())?;
         let read =
             items.unwrap_or_default().into_iter().filter_map(|item| Pod::placed_from_json(item.get().as_bytes()).ok());
-        pods.extend(read.filter(|pod| !pod.finished()));
+        pods.extend(read.filter(|pod| pod.nomination().is_none()));
         if metadata.next.is_empty() {
             return Ok(pods);
         }

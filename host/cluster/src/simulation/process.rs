@@ -146,7 +146,7 @@ impl Process {
                     Some(Fence { term: Arc::clone(term), dice: Arc::clone(&dice), trouble }),
                 ))
             });
-            let watch = Arc::new(ClusterWatch::start(&api, MAX_STALENESS, |_| {}));
+            let watch = Arc::new(ClusterWatch::start(&api, MAX_STALENESS, |_| {}, |_| {}));
             let synced = Arc::clone(&watch);
             let leadership = Leadership::start(&api, config, async move { synced.synced().await });
             let leadership = Arc::new(leadership);
@@ -405,10 +405,11 @@ fn client(outbox: &Arc<Mutex<Outbox>>, fence: Option<Fence>) -> Client {
             }
             let (reply, answer) = oneshot::channel();
             let target = parts.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
-            // The worlds have no namespaces, DeviceClasses and nominated pods, so these are answered within the process.
+            // The worlds have no namespaces and DeviceClasses, and nominate no pods: such watches are answered within the
+            // process.
             let is_empty =
                 ["/api/v1/namespaces?", "/apis/resource.k8s.io/"].iter().any(|path| target.starts_with(path));
-            if is_empty || target.contains("nominatedNodeName") {
+            if is_empty || target.contains("spec.nodeName%3D%2C") {
                 let none = json!({"metadata": {"resourceVersion": "1"}, "items": []});
                 let nothing = StreamBody::new(pending::<Result<Frame<Bytes>, Infallible>>());
                 let is_watch = target.contains("watch=true");

@@ -1,9 +1,12 @@
 //! The watch on an API server that is slow, forgets, cuts off, refuses and lies.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use plimsoll_cluster::ClusterWatch;
-use plimsoll_core::{Cluster, NodeRead, Pod, PodRead, Quantities, Read, View};
+use plimsoll_core::{Cluster, NodeRead, Pod, PodRead, Quantities, Read, View, WaitingChange};
 use plimsoll_harness::FakeApi;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -22,6 +25,7 @@ struct Followed {
     api: FakeApi,
     watch: ClusterWatch,
     published: watch::Receiver<Arc<Cluster>>,
+    waiting: Arc<Mutex<Vec<WaitingChange>>>,
 }
 
 // === impl Followed ===
@@ -38,8 +42,11 @@ impl Followed {
     fn follow(api: FakeApi, staleness: Duration) -> Self {
         let (sender, published) = watch::channel(Arc::default());
         let publish = move |cluster| drop(sender.send_replace(cluster));
-        let watch = ClusterWatch::start(&connect(&api), staleness, publish);
-        Self { api, watch, published }
+        let waiting = Arc::<Mutex<Vec<_>>>::default();
+        let told = Arc::clone(&waiting);
+        let watch =
+            ClusterWatch::start(&connect(&api), staleness, publish, move |change| told.lock().unwrap().push(change));
+        Self { api, watch, published, waiting }
     }
 
     /// Waits for a cluster that fits.
@@ -116,17 +123,17 @@ async fn pages_become_one_cluster_and_events_change_it() {
     assert!(watch.contains("fieldSelector=spec.nodeName%21%3D%2C"), "{watch}");
 }
 
+/// A pod that is nominated for a node, or for none.
+fn nominated(name: &str, node: Option<&str>) -> Value {
+    json!({"metadata": {"name": name, "namespace": "web"}, "spec": {}, "status": {"nominatedNodeName": node}})
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_nominated_pod_has_its_place_from_the_list_and_from_events_until_it_is_bound_or_gone() {
-    let nominated = |name: &str, node: &str| {
-        let mut pod = pod(name, node);
-        (pod["spec"], pod["status"]) = (json!({}), json!({"nominatedNodeName": node}));
-        pod
-    };
-    let api = FakeApi::start(["n1", "n2"].map(node), [nominated("p1", "n1")]).unwrap();
+    let api = FakeApi::start(["n1", "n2"].map(node), [nominated("p1", Some("n1"))]).unwrap();
     let mut followed = Followed::follow(api, LONG);
     followed.until("the list", |cluster| cluster.slots().len() == 2 && placed(cluster, "n1") == ["p1"]).await;
-    followed.api.put_pod(nominated("p2", "n2"));
+    followed.api.put_pod(nominated("p2", Some("n2")));
     let cluster = followed.until("p2", |cluster| placed(cluster, "n2") == ["p2"]).await;
     assert_eq!(cluster.reserved().len(), 2);
     // It has a place in every cluster between the two watches.
@@ -138,7 +145,55 @@ async fn a_nominated_pod_has_its_place_from_the_list_and_from_events_until_it_is
     followed.until("p2 to be bound", is_bound).await;
     followed.api.delete_pod("web", "p1");
     followed.until("the end of p1", |cluster| placed(cluster, "n1").is_empty() && cluster.reserved().is_empty()).await;
-    followed.until_so("all watches", |followed| followed.watch.status().nominated.is_listed).await;
+    followed.until_so("all watches", |followed| followed.watch.status().waiting.is_listed).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn waiting_pods_are_told_from_the_list_and_from_events_until_they_have_a_node_or_are_gone() {
+    let api = FakeApi::start([node("n1")], [nominated("p1", None)]).unwrap();
+    let followed = Followed::follow(api, LONG);
+    let told = |followed: &Followed| -> Vec<String> {
+        let tell = |change: &WaitingChange| match change {
+            WaitingChange::Shown(waiting) => {
+                format!("{} {:?}", waiting.pod.name(), waiting.nominated.as_ref().map(|nominated| &*nominated.node))
+            }
+            WaitingChange::Gone(uid) => format!("{uid} is gone"),
+            WaitingChange::Listed => "listed".to_owned(),
+        };
+        followed.waiting.lock().unwrap().iter().map(tell).collect()
+    };
+    let mut expected = vec!["p1 None", "listed"];
+    followed.until_so("the list", |followed| told(followed) == expected).await;
+    for (change, line) in [
+        (nominated("p1", Some("n1")), r#"p1 Some("n1")"#),
+        (nominated("p2", None), "p2 None"),
+        (pod("p1", "n1"), "web_p1 is gone"),
+    ] {
+        followed.api.put_pod(change);
+        expected.push(line);
+        followed.until_so(line, |followed| told(followed) == expected).await;
+    }
+    followed.api.delete_pod("web", "p2");
+    expected.push("web_p2 is gone");
+    followed.until_so("the end", |followed| told(followed) == expected).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nominated_pods_do_not_count_while_their_watch_is_stale_and_that_is_said() {
+    let staleness = Duration::from_millis(400);
+    let api = FakeApi::start([node("n1")], [pod("p1", "n1"), nominated("p2", Some("n1"))]).unwrap();
+    let mut followed = Followed::follow(api, staleness);
+    followed.until("both pods", |cluster| cluster.find("n1").is_some() && placed(cluster, "n1") == ["p1", "p2"]).await;
+    followed.api.stop_listening();
+    followed.until("the end of the nomination", |cluster| placed(cluster, "n1") == ["p1"]).await;
+    let gaps = followed.watch.status().gaps(staleness);
+    assert!(
+        gaps[0].starts_with("waiting pods have not been heard of for 0 s: nominated pods do not count: "),
+        "{gaps:?}"
+    );
+    followed.api.recover();
+    followed.until("the nomination to count again", |cluster| placed(cluster, "n1") == ["p1", "p2"]).await;
+    followed.until_so("the end of it", |followed| followed.watch.status().gaps(staleness).is_empty()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -212,11 +267,11 @@ async fn a_node_that_cannot_be_read_is_left_out_alone() {
     let mut followed = Followed::follow(api, LONG);
     let cluster = followed.until("the list", |cluster| cluster.slots().len() == 2).await;
     assert_eq!((cluster.find("n2"), followed.watch.status().nodes.unreadable_now), (None, 1));
-    assert!(followed.watch.status().gaps()[0].starts_with("1 nodes cannot be read"));
+    assert!(followed.watch.status().gaps(LONG)[0].starts_with("1 nodes cannot be read"));
     followed.until_so("the lists", |followed| followed.watch.status().doubts(LONG).is_empty()).await;
     followed.api.put_node(node("n2"));
     followed.until("n2", |cluster| cluster.find("n2").is_some()).await;
-    assert!(followed.watch.status().gaps().is_empty());
+    assert!(followed.watch.status().gaps(LONG).is_empty());
     followed.api.put_node(broken);
     followed.until("n2 to be gone", |cluster| cluster.find("n2").is_none()).await;
 }
@@ -227,7 +282,7 @@ async fn a_pod_that_cannot_be_read_any_more_takes_its_node_out_of_sight_until_it
     // The old state of the pod is no longer true, and its new one is not known.
     followed.api.put_pod(unreadable("p1", "n1"));
     followed.until("n1 to be out of sight", |cluster| cluster.find("n1").is_none()).await;
-    assert!(followed.watch.status().gaps()[0].starts_with("1 pods cannot be read"));
+    assert!(followed.watch.status().gaps(LONG)[0].starts_with("1 pods cannot be read"));
     assert!(followed.watch.status().doubts(LONG).is_empty(), "a tenant must not take the gateway out of service");
     followed.api.put_pod(pod("p1", "n1"));
     followed.until("n1 with p1", |cluster| placed(cluster, "n1") == ["p1"]).await;
@@ -236,7 +291,7 @@ async fn a_pod_that_cannot_be_read_any_more_takes_its_node_out_of_sight_until_it
     // The end of a pod that cannot be read is its end all the same.
     followed.api.delete_pod("web", "p2");
     followed.until("n1 with p1 alone", |cluster| placed(cluster, "n1") == ["p1"]).await;
-    assert!(followed.watch.status().gaps().is_empty());
+    assert!(followed.watch.status().gaps(LONG).is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -250,7 +305,7 @@ async fn a_fresh_list_that_was_asked_for_is_in_force_when_the_call_returns() {
     followed.watch.relist().await;
     let cluster = Arc::clone(&followed.published.borrow());
     assert_eq!((placed(&cluster, "n2"), placed(&cluster, "n3")), (vec![], vec!["p3".to_owned()]));
-    assert!(followed.watch.status().gaps().is_empty());
+    assert!(followed.watch.status().gaps(LONG).is_empty());
 }
 
 fn namespace(name: &str, tenant: &str) -> Value {
@@ -279,7 +334,7 @@ async fn the_first_cluster_waits_for_the_namespaces_which_follow_every_change() 
     soon("the lists of nodes and pods", followed.watch.relist()).await;
     assert!(!followed.published.has_changed().unwrap());
     let awaits_namespaces = |own: &Followed| own.watch.status().doubts(LONG) == ["namespaces are not listed yet"];
-    followed.until_so("the list of nominated pods", awaits_namespaces).await;
+    followed.until_so("the list of waiting pods", awaits_namespaces).await;
     followed.api.recover();
     let first = followed.until("the first cluster", |cluster| cluster.slots().len() == 1).await;
     assert_eq!((tenant(&first, "web").as_deref(), tenant(&first, "ml")), (Some("a"), None));
@@ -290,7 +345,7 @@ async fn the_first_cluster_waits_for_the_namespaces_which_follow_every_change() 
         (tenant(cluster, "web").as_deref(), tenant(cluster, "ml").as_deref()) == (Some("b"), Some("nobody"))
     };
     followed.until("the changes", changed).await;
-    assert!(followed.watch.status().gaps().is_empty());
+    assert!(followed.watch.status().gaps(LONG).is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -302,7 +357,7 @@ async fn a_gateway_that_may_not_list_namespaces_has_its_view_and_says_what_is_mi
     followed.watch.synced().await;
     assert_eq!((followed.watch.cluster().slots().len(), tenant(&followed.watch.cluster(), "web")), (1, None));
     assert!(followed.watch.status().doubts(LONG).is_empty());
-    let gaps = followed.watch.status().gaps();
+    let gaps = followed.watch.status().gaps(LONG);
     assert!(gaps[0].starts_with("namespaces are not known, and policies cannot read their labels: "), "{gaps:?}");
     // Nobody waits for them either.
     soon("new lists", followed.watch.relist()).await;
@@ -346,7 +401,7 @@ async fn a_gateway_without_device_classes_has_its_view_and_says_only_where_it_ma
         followed.watch.synced().await;
         assert!(is_known(&followed.watch.cluster()));
         assert!(followed.watch.status().doubts(LONG).is_empty());
-        let said = followed.watch.status().gaps();
+        let said = followed.watch.status().gaps(LONG);
         assert_eq!(said.len(), gaps, "{said:?}");
         assert!(said.iter().all(|gap| gap.starts_with("deviceclasses are not known, and ")), "{said:?}");
     }

@@ -38,7 +38,7 @@ impl Desk {
             url: "http://me:1".into(),
             timings: LeaseTimings::new(Duration::from_secs(1)),
         };
-        let watch = Arc::new(ClusterWatch::start(&server, Duration::from_mins(10), |_| {}));
+        let watch = Arc::new(ClusterWatch::start(&server, Duration::from_mins(10), |_| {}, |_| {}));
         let leadership = Arc::new(Leadership::start(&server, config, async {}));
         let binder = ApiBinder::start(&server, watch.clone(), leadership.clone(), REQUEST_TIMEOUT);
         Self { api, watch, leadership, binder: Arc::new(binder) }

@@ -49,7 +49,7 @@ pub struct ObjectError {
 }
 
 /// Reads one object of the API.
-fn parse<'a, T: Deserialize<'a>>(kind: &'static str, json: &'a [u8]) -> Result<T, ObjectError> {
+pub(super) fn parse<'a, T: Deserialize<'a>>(kind: &'static str, json: &'a [u8]) -> Result<T, ObjectError> {
     let text = std::str::from_utf8(json).map_err(|error| ObjectError::invalid(kind, error))?;
     // Left to itself, serde reads a struct from an array too.
     if !text.trim_ascii_start().starts_with('{') {

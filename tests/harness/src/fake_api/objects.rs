@@ -20,9 +20,7 @@ pub(super) type Reply = (u16, Value);
 pub(super) enum Resource {
     Nodes,
     Pods,
-    /// Pods that are nominated and not placed.
-    Nominated,
-    /// Pods that are neither; they are listed only.
+    /// Pods that are not placed.
     Waiting,
     Namespaces,
     DeviceClasses,
@@ -58,8 +56,7 @@ impl Resource {
     fn has(self, object: &Value) -> bool {
         match self {
             Self::Pods => is_placed(object),
-            Self::Nominated => !is_placed(object) && object["status"]["nominatedNodeName"].is_string(),
-            Self::Waiting => !Self::Pods.has(object) && !Self::Nominated.has(object),
+            Self::Waiting => !is_placed(object),
             Self::Nodes | Self::Namespaces | Self::DeviceClasses => true,
         }
     }
@@ -116,7 +113,7 @@ impl Objects {
             pod["metadata"]["uid"] = key.as_str().into();
         }
         let before = self.pods.insert(key, pod.clone());
-        for resource in [Resource::Nominated, Resource::Pods] {
+        for resource in [Resource::Waiting, Resource::Pods] {
             match (before.as_ref().filter(|old| resource.has(old)), resource.has(&pod)) {
                 (Some(_), true) => self.note(resource, "MODIFIED", &pod),
                 (None, true) => self.note(resource, "ADDED", &pod),
@@ -130,7 +127,7 @@ impl Objects {
     pub(super) fn delete_pod(&mut self, namespace: &str, name: &str) {
         let Some(mut pod) = self.pods.remove(&key(namespace, name)) else { return };
         self.stamp(&mut pod);
-        for resource in [Resource::Nominated, Resource::Pods].into_iter().filter(|resource| resource.has(&pod)) {
+        for resource in [Resource::Waiting, Resource::Pods].into_iter().filter(|resource| resource.has(&pod)) {
             self.note(resource, "DELETED", &pod);
         }
     }
@@ -169,7 +166,7 @@ impl Objects {
     pub(super) fn page(&self, resource: Resource, limit: Option<usize>, token: &str) -> Value {
         let objects = match resource {
             Resource::Nodes => &self.nodes,
-            Resource::Pods | Resource::Nominated | Resource::Waiting => &self.pods,
+            Resource::Pods | Resource::Waiting => &self.pods,
             Resource::Namespaces => &self.namespaces,
             Resource::DeviceClasses => &self.device_classes,
         };

@@ -78,14 +78,13 @@ fn exchange(shared: &Shared, request: &Request, stream: &TcpStream) -> io::Resul
     }
     let resource = match request.path() {
         "/api/v1/nodes" => Some(Resource::Nodes),
-        "/api/v1/pods" if request.target.contains("nominatedNodeName%21%3D") => Some(Resource::Nominated),
-        "/api/v1/pods" if request.target.contains("nominatedNodeName") => Some(Resource::Waiting),
+        "/api/v1/pods" if request.target.contains("spec.nodeName%3D%2C") => Some(Resource::Waiting),
         "/api/v1/pods" => Some(Resource::Pods),
         "/api/v1/namespaces" => Some(Resource::Namespaces),
         "/apis/resource.k8s.io/v1/deviceclasses" => Some(Resource::DeviceClasses),
         _ => None,
     };
-    if resource.is_some_and(|resource| resource != Resource::Nominated) {
+    if resource.is_some_and(|resource| resource != Resource::Waiting) {
         state.requests.push(request.target.clone());
     }
     let answer = match (state.mood, state.failing, resource) {
@@ -182,7 +181,7 @@ fn watch(
         }
         let (events, version) = (state.objects.events_after(sent, resource), state.objects.version());
         let texts =
-            state.raw[raw..].iter().filter(|(path, _)| resource != Resource::Nominated && *path == request.path());
+            state.raw[raw..].iter().filter(|(path, _)| resource != Resource::Waiting && *path == request.path());
         let texts: String = texts.map(|(_, text)| text.as_str()).collect();
         raw = state.raw.len();
         drop(state);

@@ -25,7 +25,8 @@ impl ClusterStore {
             return None;
         }
         // A reservation comes before a nomination.
-        let before_bound = self.nominated.values().map(|nominated| &nominated.pod);
+        let nominated = self.nominated.values().filter(|_| !self.hides_nominated);
+        let before_bound = nominated.map(|nominated| &nominated.pod);
         let before_bound = before_bound.chain(self.reserved.values().map(|reserved| &reserved.pod));
         let reserved = Arc::new(before_bound.map(|pod| (pod.uid().into(), Arc::clone(pod))).collect());
         let next = self.cluster.successor(self.slots.clone()).with_unlisted(Arc::clone(&self.unlisted));

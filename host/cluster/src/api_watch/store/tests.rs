@@ -4,7 +4,7 @@ mod laws;
 
 use std::time::Duration;
 
-use plimsoll_core::{NotReserved, Placed, Read, Selector, Slot, Value, View};
+use plimsoll_core::{NotReserved, Placed, Read, Selector, Slot, Value, View, WaitingPod};
 
 use super::*;
 
@@ -26,12 +26,11 @@ pub(super) fn pod(name: &str, uid: &str, node: &str, app: &str) -> Pod {
     Pod::placed_from_json(json.as_bytes()).unwrap()
 }
 
-/// A pod that waits on a node for its volumes.
-pub(super) fn nominated(name: &str, uid: &str, node: &str) -> Pod {
-    let json = format!(
+/// A pod that waits on a node for its volumes; no `node`: it is not nominated.
+pub(super) fn waiting(name: &str, uid: &str, node: &str) -> String {
+    format!(
         r#"{{"metadata":{{"name":"{name}","namespace":"web","uid":"{uid}"}},"status":{{"nominatedNodeName":"{node}"}}}}"#
-    );
-    Pod::placed_from_json(json.as_bytes()).unwrap()
+    )
 }
 
 impl ClusterStore {
@@ -41,6 +40,10 @@ impl ClusterStore {
 
     fn show_pod(&mut self, pod: Pod) {
         self.put_pod(pod, true);
+    }
+
+    fn show_waiting(&mut self, json: &str) {
+        self.put(Resource::Waiting.read(json));
     }
 }
 
@@ -258,27 +261,80 @@ fn a_pod_is_on_one_node_placed_before_reserved_before_nominated() {
         store.publish();
         ["n1", "n2"].map(|name| placed(store.published(), name).contains(&"u3".to_owned()))
     };
-    store.put_nominated(nominated("p3", "u3", "n1"));
+    store.show_waiting(&waiting("p3", "u3", "n1"));
     assert_eq!(on(&mut store), [true, false]);
-    store.put_nominated(nominated("p3", "u3", "n1"));
+    store.show_waiting(&waiting("p3", "u3", "n1"));
     assert!(store.publish().is_none(), "it says the same");
     let id = reserved(&mut store, pod("p3", "u3", "n2", "x"));
     assert_eq!(on(&mut store), [false, true]);
     store.release(&id);
     assert_eq!(on(&mut store), [true, false], "the bind has failed");
     // It keeps its place for a moment, since the watch of placed pods may be behind.
-    store.leave_nominated("u3", start);
+    store.leave_waiting("u3".into(), start);
     let end = store.end_left_nominations(start).unwrap();
     assert_eq!((on(&mut store), end - start <= seconds(5)), ([true, false], true));
-    store.put_nominated(nominated("p3", "u3", "n2"));
+    store.show_waiting(&waiting("p3", "u3", "n2"));
     assert_eq!((store.end_left_nominations(end), on(&mut store)), (None, [false, true]), "it has come back");
-    store.leave_nominated("u3", end);
+    store.leave_waiting("u3".into(), end);
     store.end_left_nominations(end + seconds(5));
     assert_eq!(on(&mut store), [false, false]);
-    store.put_nominated(nominated("p3", "u3", "n2"));
+    store.show_waiting(&waiting("p3", "u3", "n2"));
     store.show_pod(pod("p3", "u3", "n1", "x"));
-    store.put_nominated(nominated("p3", "u3", "n2"));
+    store.show_waiting(&waiting("p3", "u3", "n2"));
     assert_eq!(on(&mut store), [true, false], "events of the other watch come too late");
+}
+
+#[test]
+fn nominated_pods_do_not_count_while_their_watch_is_silent() {
+    let mut store = with_two_nodes();
+    store.show_waiting(&waiting("p3", "u3", "n1"));
+    store.show_waiting(&waiting("p4", "u4", "n1"));
+    reserved(&mut store, pod("p4", "u4", "n2", "x"));
+    store.publish();
+    for (counts, expected) in [(false, vec!["u1"]), (true, vec!["u1", "u3"])] {
+        store.count_nominated(counts);
+        let cluster = store.publish().unwrap();
+        assert_eq!(
+            (placed(&cluster, "n1"), placed(&cluster, "n2").len()),
+            (expected.into_iter().map(String::from).collect(), 2)
+        );
+        assert_eq!((cluster.reserved().contains_key("u3"), cluster.reserved().contains_key("u4")), (counts, true));
+        store.count_nominated(counts);
+        assert!(store.publish().is_none());
+    }
+}
+
+#[test]
+fn waiting_pods_are_told_in_order_until_they_are_gone() {
+    let mut store = ClusterStore::default();
+    let told = |store: &mut ClusterStore| {
+        let tell = |change| match change {
+            WaitingChange::Shown(WaitingPod { pod, nominated }) => {
+                format!("{} {}", pod.uid(), nominated.map_or_else(String::new, |nominated| nominated.node.to_string()))
+            }
+            WaitingChange::Gone(uid) => format!("{uid} is gone"),
+            WaitingChange::Listed => "listed".to_owned(),
+        };
+        store.take_waiting_changes().into_iter().map(tell).collect::<Vec<_>>()
+    };
+    let start = Instant::now();
+    store.begin_list(Resource::Waiting);
+    store.show_waiting(&waiting("p1", "u1", ""));
+    store.end_list(Resource::Waiting, start);
+    store.show_waiting(&waiting("p2", "u2", "n1"));
+    assert_eq!(told(&mut store), ["u1 ", "listed", "u2 n1"]);
+    store.remove(Resource::Waiting.read(&waiting("p1", "u1", "")), start);
+    store.remove(Resource::Waiting.read(&waiting("p1", "u1", "")), start);
+    assert_eq!(told(&mut store), ["u1 is gone"]);
+    store.begin_list(Resource::Waiting);
+    store.end_list(Resource::Waiting, start);
+    assert_eq!(told(&mut store), ["u2 is gone", "listed"]);
+    // Of a pod that cannot be read any more the last known state is no longer valid.
+    store.show_waiting(&waiting("p3", "u3", "n1"));
+    store.show_waiting(r#"{"metadata":{"uid":"u3"},"spec":7}"#);
+    store.show_waiting(r#"{"metadata":{"uid":"u4"},"spec":7}"#);
+    assert_eq!(told(&mut store), ["u3 n1", "u3 is gone"]);
+    assert!(!store.nominated.contains_key("u3"));
 }
 
 #[test]

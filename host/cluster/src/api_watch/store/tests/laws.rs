@@ -16,10 +16,13 @@ enum Step {
     RemoveNode(u8),
     PutPod(u8, u8, u8),
     RemovePod(u8),
-    /// The watch of nominated pods shows the pod with this node, or that it is there no more.
-    Nominate(u8, u8),
-    LeaveNominated(u8),
+    /// The watch of waiting pods shows the pod as nominated for this node (4: for none; 5: it cannot be read), or that it
+    /// does not wait any more.
+    Wait(u8, u8),
+    LeaveWaiting(u8),
     EndLeftNominations,
+    /// Nominated pods count from now on, or not.
+    CountNominated(bool),
     /// A bind of the pod to the node reserves its place, if it may.
     Reserve(u8, u8),
     /// A bind, by number, learns that its write succeeded, that it failed, or nothing at all.
@@ -33,7 +36,7 @@ enum Step {
     /// A list that contains only the objects selected by these bits.
     ListNodes(u8),
     ListPods(u8, u8),
-    ListNominated(u8),
+    ListWaiting(u8),
     Publish,
 }
 
@@ -44,9 +47,10 @@ fn any_step() -> impl Strategy<Value = Step> {
         nodes.clone().prop_map(Step::RemoveNode),
         (pods.clone(), nodes.clone(), 0u8..2).prop_map(|(pod, node, app)| Step::PutPod(pod, node, app)),
         pods.clone().prop_map(Step::RemovePod),
-        (pods.clone(), nodes.clone()).prop_map(|(pod, node)| Step::Nominate(pod, node)),
-        pods.clone().prop_map(Step::LeaveNominated),
+        (pods.clone(), 0u8..6).prop_map(|(pod, node)| Step::Wait(pod, node)),
+        pods.clone().prop_map(Step::LeaveWaiting),
         Just(Step::EndLeftNominations),
+        any::<bool>().prop_map(Step::CountNominated),
         (pods.clone(), nodes.clone()).prop_map(|(pod, node)| Step::Reserve(pod, node)),
         binds.clone().prop_map(Step::Succeed),
         binds.clone().prop_map(Step::Fail),
@@ -55,7 +59,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         (pods, 0u8..5, 0u8..6).prop_map(|(pod, node, ago)| Step::Read(pod, node, ago)),
         any::<u8>().prop_map(Step::ListNodes),
         (any::<u8>(), 0u8..6).prop_map(|(bits, ago)| Step::ListPods(bits, ago)),
-        any::<u8>().prop_map(Step::ListNominated),
+        any::<u8>().prop_map(Step::ListWaiting),
         Just(Step::Publish),
     ]
 }
@@ -66,8 +70,11 @@ struct Model {
     nodes: BTreeMap<u8, u8>,
     pods: BTreeMap<u8, (u8, u8)>,
     reserved: BTreeMap<u8, Place>,
+    /// As their watch shows them.
+    waiting: BTreeSet<u8>,
     /// The node of each, and the step at which it has left the watch.
     nominated: BTreeMap<u8, (u8, Option<u32>)>,
+    hides_nominated: bool,
 }
 
 /// A reservation: by which bind, on which node, and since which step a list or a read tells.
@@ -95,14 +102,18 @@ struct Both {
     step: u32,
     /// The binds so far, whether or not their reservation is still there: the pod, and the id.
     binds: Vec<(u8, ReservationId)>,
+    /// The UIDs of the pods that wait, by what has been told.
+    told: BTreeSet<String>,
 }
 
 fn mk_node(node_number: u8, zone: u8, beat: u32) -> Node {
     node(&format!("n{node_number}"), &zone.to_string(), beat)
 }
 
-fn mk_nominated(number: u8, node: u8) -> Pod {
-    nominated(&format!("p{number}"), &format!("u{number}"), &format!("n{node}"))
+/// A pod without a node, nominated for this one if it is one.
+fn mk_waiting(number: u8, node: u8) -> String {
+    let node = if node < 4 { format!("n{node}") } else { String::new() };
+    waiting(&format!("p{number}"), &format!("u{number}"), &node)
 }
 
 fn mk_pod(number: u8, node: u8, app: u8) -> Pod {
@@ -138,19 +149,26 @@ impl Both {
                 model.reserved.remove(&pod);
                 model.nominated.remove(&pod);
             }
-            Step::Nominate(pod, node) => {
-                store.put_nominated(mk_nominated(pod, node));
-                if !model.pods.contains_key(&pod) {
-                    model.nominated.insert(pod, (node, None));
-                }
+            Step::Wait(pod, 5) => {
+                store.put(WatchedObject::Waiting(format!("u{pod}").into(), None));
+                model.waiting.remove(&pod);
+                model.nominated.remove(&pod);
             }
-            Step::LeaveNominated(pod) => {
-                store.leave_nominated(&format!("u{pod}"), self.start + seconds(u64::from(*now)));
+            Step::Wait(pod, node) => {
+                store.show_waiting(&mk_waiting(pod, node));
+                model.wait(pod, node);
+            }
+            Step::LeaveWaiting(pod) => {
+                store.leave_waiting(format!("u{pod}").into(), self.start + seconds(u64::from(*now)));
                 model.leave(*now, |number| number == pod);
             }
             Step::EndLeftNominations => {
                 store.end_left_nominations(self.start + seconds(u64::from(*now)));
                 model.nominated.retain(|_, (_, left)| left.is_none_or(|left| left >= *now));
+            }
+            Step::CountNominated(counts) => {
+                store.count_nominated(counts);
+                model.hides_nominated = !counts;
             }
             Step::Reserve(pod, node) => self.reserve(pod, node),
             Step::Succeed(bind) => self.end(bind, End::Succeeded),
@@ -160,15 +178,17 @@ impl Both {
             Step::Read(pod, node, ago) => self.read(pod, node, ago),
             Step::ListNodes(bits) => self.list_nodes(bits),
             Step::ListPods(bits, ago) => self.list_pods(bits, ago),
-            Step::ListNominated(bits) => {
-                store.begin_list(Resource::Nominated);
-                let is_listed = |pod: u8| bits & (1 << pod) != 0;
-                for (pod, (node, left)) in model.nominated.iter_mut().filter(|(pod, _)| is_listed(**pod)) {
-                    store.put_nominated(mk_nominated(*pod, *node));
-                    *left = None;
+            Step::ListWaiting(bits) => {
+                store.begin_list(Resource::Waiting);
+                let is_listed = |pod: &u8| bits & (1 << pod) != 0;
+                let known: BTreeSet<u8> = model.waiting.iter().chain(model.nominated.keys()).copied().collect();
+                for pod in known.into_iter().filter(is_listed) {
+                    let node = model.nominated.get(&pod).map_or(4, |(node, _)| *node);
+                    store.show_waiting(&mk_waiting(pod, node));
+                    model.wait(pod, node);
                 }
-                store.end_list(Resource::Nominated, self.start + seconds(u64::from(*now)));
-                model.leave(*now, |pod| !is_listed(pod));
+                store.end_list(Resource::Waiting, self.start + seconds(u64::from(*now)));
+                model.leave(*now, |pod| !is_listed(&pod));
             }
             Step::Publish => self.publish_and_compare(),
         }
@@ -282,6 +302,14 @@ impl Both {
         let left: BTreeSet<&str> = self.store.entries.keys().map(AsRef::as_ref).collect();
         assert!(left.iter().all(|name| !self.store.entries[*name].is_void()), "{left:?}");
         assert_eq!(self.store.reserved(), self.model.reserved.len());
+        for change in self.store.take_waiting_changes() {
+            match change {
+                WaitingChange::Shown(waiting) => drop(self.told.insert(waiting.pod.uid().to_owned())),
+                WaitingChange::Gone(uid) => assert!(self.told.remove(&*uid), "{uid} was not told"),
+                WaitingChange::Listed => {}
+            }
+        }
+        assert!(self.told.iter().cloned().eq(self.model.waiting.iter().map(|pod| format!("u{pod}"))));
     }
 }
 
@@ -302,8 +330,18 @@ fn assert_carried_over(before: &Cluster, now: &Cluster) {
 }
 
 impl Model {
-    /// These pods are nominated no more.
+    /// A pod waits, and is nominated for this node if it is one.
+    fn wait(&mut self, pod: u8, node: u8) {
+        self.waiting.insert(pod);
+        self.nominated.remove(&pod);
+        if node < 4 && !self.pods.contains_key(&pod) {
+            self.nominated.insert(pod, (node, None));
+        }
+    }
+
+    /// These pods wait no more.
     fn leave(&mut self, now: u32, has_left: impl Fn(u8) -> bool) {
+        self.waiting.retain(|pod| !has_left(*pod));
         for (_, (_, left)) in self.nominated.iter_mut().filter(|(pod, _)| has_left(**pod)) {
             left.get_or_insert(now);
         }
@@ -314,9 +352,10 @@ impl Model {
         let nodes = self.nodes.iter().map(|(node, zone)| mk_node(*node, *zone, 0)).collect();
         let pods = self.pods.iter().map(|(number, (node, app))| mk_pod(*number, *node, *app));
         let reserved = self.reserved.iter().map(|(number, place)| mk_pod(*number, place.node, 0));
-        let is_nominated = |number: &u8| !self.pods.contains_key(number) && !self.reserved.contains_key(number);
-        let nominated = self.nominated.iter().filter(|(number, _)| is_nominated(number));
-        let nominated = nominated.map(|(number, (node, _))| mk_nominated(*number, *node));
+        let is_hidden = |number: &u8| self.hides_nominated || self.reserved.contains_key(number);
+        let nominated = self.nominated.iter().filter(|(number, _)| !is_hidden(number));
+        let nominated =
+            nominated.map(|(number, (node, _))| Pod::placed_from_json(mk_waiting(*number, *node).as_bytes()).unwrap());
         let mut pods: Vec<Pod> = pods.chain(reserved).chain(nominated).collect();
         pods.sort_by(|a, b| a.name().cmp(b.name()));
         Cluster::from_objects(nodes, pods)
@@ -334,6 +373,7 @@ proptest! {
             start: Instant::now(),
             step: 0,
             binds: vec![],
+            told: BTreeSet::new(),
         };
         for step in &steps {
             both.apply(step);
