@@ -48,7 +48,7 @@ pub(crate) use filter::filter;
 pub(crate) use gangs::{Gangs, best_of, gang_of, keep_best, place_of as gang_place};
 pub(crate) use model_watch::{ModelVerdict, ModelWatch};
 pub(crate) use node_cache::NodeCache;
-pub(crate) use nominations::{LIFETIME, Nominations, place_of};
+pub(crate) use nominations::{LIFETIME, NominationNews, Nominations, place_of};
 pub(crate) use preempt::{preempt, shadow_preempt};
 pub(crate) use prioritize::prioritize;
 pub(crate) use waiting::{DuePod, Pass, Refusal, Said, WaitingPods};

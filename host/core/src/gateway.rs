@@ -23,7 +23,7 @@ use crate::{
     cache::DecisionTable,
     decide::{
         BIND_CALL_WAIT, BindCalls, BindQueue, DecideError, Gangs, ModelDifference, ModelWatch, NodeCache,
-        NominationPatch, Nominations, Observer, Roster, WaitingPods,
+        NominationNews, NominationPatch, Nominations, Observer, Roster, WaitingPods,
     },
     model::{
         BindQuery, Binder, Blocking, Clock, Cluster, Facts, Places, Pod, Verb, WaitingChange,
@@ -257,9 +257,13 @@ impl Gateway {
     pub fn waiting_changed(&self, change: WaitingChange) {
         let now = self.clock.now();
         match &change {
-            WaitingChange::Shown(pod) if self.nominations.shown(pod, now) => self.notify_nominator(),
+            WaitingChange::Shown(shown) => match self.nominations.shown(shown, now) {
+                NominationNews::Nothing => {}
+                NominationNews::Due => self.notify_nominator(),
+                NominationNews::Cancelled => self.leave(shown.pod.uid()),
+            },
             WaitingChange::Gone(uid) => self.nominations.gone(uid),
-            WaitingChange::Shown(_) | WaitingChange::Listed => {}
+            WaitingChange::Listed => {}
         }
         self.waiting.change(change, now);
     }

@@ -93,6 +93,16 @@ pub struct NominationPatch {
     pub node: Option<Arc<str>>,
 }
 
+/// What the watch of a pod means for its nomination.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NominationNews {
+    Nothing,
+    /// A patch may be due earlier.
+    Due,
+    /// Preemption has chosen another node: its nomination is left alone.
+    Cancelled,
+}
+
 static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
 // === impl Nominations ===
@@ -120,26 +130,33 @@ impl Nominations {
     }
 
     /// The watch shows a pod that waits. A nomination of plimsoll that is not known is from before a restart, or of another
-    /// replica: it is taken back like one of this replica. Returns whether a patch may be due now.
-    pub(crate) fn shown(&self, WaitingPod { pod, nominated }: &WaitingPod, now: Instant) -> bool {
+    /// replica: it is taken back like one of this replica.
+    pub(crate) fn shown(&self, WaitingPod { pod, nominated }: &WaitingPod, now: Instant) -> NominationNews {
         let own = nominated.as_ref().filter(|nominated| nominated.is_own);
         let mut pods = self.0.lock();
         let tries = match (pods.get_mut(pod.uid()), own) {
             (Some(tries), _) => tries,
             (None, Some(_)) => pods.entry(pod.uid().into()).or_insert_with(|| Tries::new(Arc::clone(pod))),
-            (None, None) => return false,
+            (None, None) => return NominationNews::Nothing,
         };
         let has_new_condition = tries.pod.field("/status/conditions") != pod.field("/status/conditions");
         (tries.pod, tries.shown) = (Arc::clone(pod), nominated.clone());
         match (&mut tries.now, own) {
-            (Some(Try { state: TryState::Chosen(at), .. }), _) if has_new_condition => *at = now,
+            (Some(Try { state: TryState::Chosen(_), .. }), None) if nominated.is_some() => {
+                tries.now = None;
+                NominationNews::Cancelled
+            }
+            (Some(Try { state: TryState::Chosen(at), .. }), _) if has_new_condition => {
+                *at = now;
+                NominationNews::Due
+            }
             (None, Some(own)) => {
                 let state = TryState::Nominated(now + LIFETIME);
                 tries.now = Some(Try { node: Arc::clone(&own.node), place: 0, state });
+                NominationNews::Due
             }
-            _ => return false,
+            _ => NominationNews::Nothing,
         }
-        true
     }
 
     /// Whether a nomination of the pod is under way that kube-scheduler has not tried.

@@ -17,4 +17,5 @@ mod prioritize;
 mod remember;
 mod shadow;
 mod waiting;
+mod whole_answer;
 mod whole_cluster;

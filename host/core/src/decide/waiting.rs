@@ -185,11 +185,12 @@ impl WaitingPods {
         }
     }
 
-    /// The nodes that were offered for the pod by the last request of any group that may belong to the same attempt.
-    pub(crate) fn most_offered(&self, uid: &str, since: Instant) -> usize {
+    /// The most nodes that another group was asked about since then, in a request about the pod.
+    pub(crate) fn most_offered_to_others(&self, uid: &str, group: &str, since: Instant) -> usize {
         let table = self.0.lock();
         let asked = table.pods.get(uid).map_or(&[][..], |entry| &entry.asked);
-        asked.iter().filter(|asked| asked.at >= since).map(|asked| asked.offered).max().unwrap_or_default()
+        let others = asked.iter().filter(|asked| *asked.group != *group && asked.at >= since);
+        others.map(|asked| asked.offered).max().unwrap_or_default()
     }
 
     /// The other groups that kube-scheduler has asked about the pod.

@@ -84,7 +84,7 @@ impl Deciding<'_> {
     fn may_be_sample(&self, query: &Query<'_>, now: Instant) -> bool {
         // An extender before this one may have cut a sample down.
         let since = now.checked_sub(ATTEMPT).unwrap_or(now);
-        let most_offered = || self.gateway.waiting.most_offered(query.pod.uid(), since);
+        let most_offered = || self.gateway.waiting.most_offered_to_others(query.pod.uid(), &self.name, since);
         query.nodes.len() >= MIN_SAMPLE || (!is_nominated_alone(query) && most_offered() >= MIN_SAMPLE)
     }
 

@@ -17,7 +17,7 @@ use crate::{
     cache::Disabled,
     decide::{
         BindOutcome, BindReport, CallOf, CandidateQuery, DecideError, Explanation, FilterOutcome, Member, Nodes,
-        Observer, Outcome, PreemptOutcome, Query, Roster, ScoreScale, ShadowRejections, Survey, Victims,
+        Observer, Outcome, PreemptOutcome, Query, Roster, ScoreScale, ShadowRejections, Victims,
     },
     gateway::{Gateway, PostReplyWork},
     model::{
@@ -388,10 +388,6 @@ impl Gateway {
 
     pub(crate) fn bind(&self, group: &str, query: &BindQuery<'_>) -> Result<(BindOutcome, PostReplyWork), DecideError> {
         self.begin(group)?.bind(query)
-    }
-
-    pub(crate) fn survey(&self, group: &str, query: &Query<'_>) -> Result<Survey, DecideError> {
-        self.begin(group)?.survey(query)
     }
 
     pub(crate) fn explain(&self, group: &str, pod: &Arc<Pod>, node: &str) -> Result<Explanation, DecideError> {
