@@ -1,14 +1,14 @@
-//! The port behind which tentative places are kept: pods that have a node before their bind.
+//! The port behind which pods have places before their bind.
 
 use std::{sync::Arc, time::Instant};
 
 use crate::model::Pod;
 
-/// Keeps the tentative places of pods.
+/// Keeps the places of pods that have a node before their bind. When a call returns, the cluster in force shows it.
 pub trait Places: Send + Sync {
-    /// Counts the pod on the node that it names (see [`Pod::placed_on`]) from now on: until its watch shows it on a node or
-    /// nominated for one, it is gone, a bind reserves its place, [`leave`](Self::leave) ends it, or the time is over. A
-    /// second call replaces the place.
+    /// The pod counts on the node that it names ([`Pod::placed_on`]) from now on, until the watch shows it on a node, as
+    /// newly nominated or as gone, a bind reserves it, [`leave`](Self::leave) is called, or `until` is over. A second call
+    /// replaces the place. A pod that is on a node or being bound keeps that place instead.
     fn hold(&self, pod: Arc<Pod>, until: Instant);
 
     /// Ends the pod's place, if it has one.
