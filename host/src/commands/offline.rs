@@ -74,7 +74,7 @@ impl OfflineGateway {
     /// # Errors
     /// If the pod has a field that they cannot read.
     pub(super) fn scheduler_filters<'p>(&'p self, pod: &'p Pod, args: &'p AskArgs) -> Result<SchedulerFilters<'p>> {
-        let filters = SchedulerFilters::new(pod, &args.ignored_by_scheduler, self.cluster.device_classes())?;
+        let filters = SchedulerFilters::new(pod, &self.cluster, &args.ignored_by_scheduler)?;
         Ok(if self.pod_is_placed { filters.without_node_name() } else { filters })
     }
 
