@@ -53,11 +53,12 @@ pub use facts::{
 pub use fault::{Fault, FaultKind};
 pub use kube_scheduler::{SchedulerFilters, SchedulerRejection};
 pub use loader::{LoadError, Loader, Module};
-pub use matching::{Match, Operator, Requirement};
+pub use matching::Match;
 pub use names::Names;
+pub(crate) use object::{AffinityTerm, LabelSelector, Required, parse};
 pub use object::{
     DeviceClass, DeviceClasses, Entries, HostPort, ImageName, MAX_KEPT_ANNOTATION_BYTES, Namespace, Node, Nomination,
-    ObjectError, Owner, Phase, Pod, Pool, Quantities, Taint, set_defaults,
+    ObjectError, Operator, Owner, Phase, Pod, Pool, Quantities, Requirement, Taint, set_defaults,
 };
 pub use placed::{Placed, Unlisted, UnlistedNode, placed_order};
 pub use places::Places;

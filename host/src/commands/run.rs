@@ -5,7 +5,7 @@ mod report;
 use std::{borrow::Cow, process::ExitCode, sync::Arc};
 
 use anyhow::Result;
-use plimsoll_core::{Nodes, Pod, Query, ScoreScale, Slot};
+use plimsoll_core::{Nodes, Pod, Query, SchedulerFilters, ScoreScale, Slot};
 
 use super::offline::OfflineGateway;
 use crate::{args::RunArgs, logging, render::explanation};
@@ -18,7 +18,8 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
     if let Some(absent) = args.nodes.iter().find(|node| offline.cluster.find(node).is_none()) {
         return Err(explanation::no_such_node(absent));
     }
-    let mut report = ask(&offline, args, &pod)?;
+    let filters = if args.policies_only { None } else { Some(offline.scheduler_filters(&pod, &args.ask)?) };
+    let mut report = ask(&offline, args, &pod, filters.as_ref())?;
     if !args.nodes.is_empty() {
         report.show_only(&args.nodes);
     }
@@ -29,11 +30,15 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
 /// the nodes that are left; and each policy by itself.
 ///
 /// With `--node` too it asks about all nodes: a `rank` compares nodes, so among fewer it gives other scores.
-fn ask(offline: &OfflineGateway, args: &RunArgs, pod: &Arc<Pod>) -> Result<RunReport> {
+fn ask<'f>(
+    offline: &OfflineGateway,
+    args: &RunArgs,
+    pod: &Arc<Pod>,
+    filters: Option<&'f SchedulerFilters<'_>>,
+) -> Result<RunReport<'f>> {
     let OfflineGateway { gateway, cluster, .. } = offline;
     let group = &args.ask.group;
-    let filters = if args.policies_only { None } else { Some(offline.scheduler_filters(pod, &args.ask)?) };
-    let rejection = |slot: &Slot| filters.as_ref().and_then(|filters| filters.rejection(slot));
+    let rejection = |slot: &Slot| filters.and_then(|filters| filters.rejection(slot));
     let devices = |slot: &Slot| cluster.device_classes().remark(pod, &slot.node);
     let slots = cluster.slots().iter();
     let nodes: Vec<_> = slots.map(|slot| (slot.node.name().as_ref(), rejection(slot), devices(slot))).collect();
@@ -42,8 +47,7 @@ fn ask(offline: &OfflineGateway, args: &RunArgs, pod: &Arc<Pod>) -> Result<RunRe
     let query = |names| Query::new(Arc::clone(pod), Nodes::Names(names));
     let survey = gateway.begin(group)?.survey(&query(&names))?;
     let filter = gateway.begin(group)?.dry_filter(&query(&names)).map(|(outcome, _)| outcome);
-    let not_modelled = filters.as_ref().map(|filters| filters.not_modelled().to_vec());
-    let mut report = RunReport::new(pod, nodes, not_modelled, survey, filter);
+    let mut report = RunReport::new(pod, nodes, filters, survey, filter);
     // Without a filter decision kube-scheduler asks for no scores.
     let kept: Vec<usize> = report.kept().collect();
     let left: Vec<Cow<'_, str>> = kept.iter().map(|at| report.node(*at).to_owned().into()).collect();

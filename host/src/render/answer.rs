@@ -52,6 +52,11 @@ pub(crate) fn fault_json(fault: &Fault) -> Value {
     json!({"fault": fault.kind.as_str(), "detail": fault.detail})
 }
 
+/// Why kube-scheduler does not try a pod.
+pub(crate) fn not_tried_text(why: &str) -> String {
+    format!("kube-scheduler does not try the pod: {why}")
+}
+
 /// A decision that was not made.
 pub(crate) fn error_json(error: &DecideError) -> Value {
     let mut json = json!({"verdict": "error", "reason": error.to_string()});

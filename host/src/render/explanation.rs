@@ -30,10 +30,12 @@ pub(crate) fn no_such_node(node: &str) -> Error {
     anyhow!("the cluster has no node '{}'", one_line(node))
 }
 
-pub(crate) fn as_text(pod: &Pod, node: &str, explanation: &Explanation) -> String {
+/// `remarks` are lines about the pod and the node beside the policies.
+pub(crate) fn as_text(pod: &Pod, node: &str, explanation: &Explanation, remarks: &[String]) -> String {
     let verdict = explanation.verdict.as_ref().map_or_else(answer::no_decision, answer::verdict_text);
     let mut text = String::new();
     push_line(&mut text, format_args!("pod {}/{} on node {node}: {verdict}", pod.namespace(), pod.name()));
+    remarks.iter().for_each(|remark| push_line(&mut text, remark));
     if let Some(bind) = &explanation.bind {
         push_line(&mut text, format_args!("bind: {}", answer::bind_text(bind)));
     }

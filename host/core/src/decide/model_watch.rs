@@ -48,11 +48,11 @@ pub(crate) struct TrustedFilters<'p> {
 
 /// What the model says of a node.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum ModelVerdict {
+pub(crate) enum ModelVerdict<'f> {
     Accepts,
     Rejects {
         /// In kube-scheduler's words.
-        text: Cow<'static, str>,
+        text: Cow<'f, str>,
         unresolvable: bool,
     },
     /// It rejects the node for a reason that is not trusted.
@@ -119,23 +119,23 @@ impl ModelWatch {
 
 impl TrustedFilters<'_> {
     /// What they say of a node.
-    pub(crate) fn verdict(&self, slot: &Slot) -> ModelVerdict {
+    pub(crate) fn verdict(&self, slot: &Slot) -> ModelVerdict<'_> {
         let Some(SchedulerRejection { plugin, mut reasons, unresolvable }) = self.filters.rejection(slot) else {
             return ModelVerdict::Accepts;
         };
         if !self.differences.is_empty() {
-            reasons.retain(|reason| !self.differences.contains(&self.difference(plugin, reason)));
+            reasons.to_mut().retain(|reason| !self.differences.contains(&self.difference(plugin, reason)));
         }
-        match reasons.len() {
-            0 => ModelVerdict::Unknown,
-            1 => ModelVerdict::Rejects { text: reasons.swap_remove(0), unresolvable },
-            _ => ModelVerdict::Rejects { text: reasons.join(", ").into(), unresolvable },
+        match reasons.as_ref() {
+            [] => ModelVerdict::Unknown,
+            [reason] => ModelVerdict::Rejects { text: Cow::Borrowed(reason), unresolvable },
+            reasons => ModelVerdict::Rejects { text: reasons.join(", ").into(), unresolvable },
         }
     }
 
     /// Whether kube-scheduler does not try the pod at all: it has a scheduling gate, or is being deleted.
     pub(crate) fn not_tried(&self) -> bool {
-        false // TODO merge
+        self.filters.not_tried().is_some()
     }
 
     /// `accepted`, with the plugins that may reject a node all the same.

@@ -201,6 +201,12 @@ impl Cluster {
         &self.slots
     }
 
+    /// Every node with its pods, where they are known; also a node that has no slot as one of its pods cannot be read.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = (&Node, Option<&Placed>)> {
+        let unlisted = self.unlisted.values().filter_map(|own| Some((own.node.as_deref()?, Some(&*own.placed))));
+        self.slots.iter().map(|slot| (&*slot.node, slot.placed.as_deref())).chain(unlisted)
+    }
+
     /// The slot of the node with this name.
     pub fn find(&self, name: &str) -> Option<u32> {
         self.names().find(name)

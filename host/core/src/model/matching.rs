@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::model::{Entries, Pod};
+use crate::model::{Pod, Requirement};
 
 /// All parts that are given must hold; a match with none of them matches every pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -20,30 +20,6 @@ pub struct Match {
     /// A container names one of these resources in its requests or limits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resources: Option<Vec<Box<str>>>,
-}
-
-/// One requirement of a Kubernetes label selector.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Requirement {
-    /// The label's key.
-    pub key: Box<str>,
-    /// The comparison.
-    pub operator: Operator,
-    /// The values that it is compared with; empty for `Exists` and `DoesNotExist`.
-    pub values: Vec<Box<str>>,
-}
-
-/// A comparison of a label.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub enum Operator {
-    /// The label has one of the values.
-    In,
-    /// The label is absent or has none of the values.
-    NotIn,
-    /// The label is there.
-    Exists,
-    /// The label is absent.
-    DoesNotExist,
 }
 
 // === impl Match ===
@@ -65,7 +41,12 @@ impl Match {
         if !self.scheduler_names.as_ref().is_none_or(in_profile) {
             return Some("it does not match the pod: its schedulerName is not in match.schedulerNames");
         }
-        if !self.pod_selector.iter().flatten().all(|requirement| requirement.accepts(pod.labels())) {
+        if !self
+            .pod_selector
+            .iter()
+            .flatten()
+            .all(|requirement| requirement.accepts(pod.labels().get(&requirement.key)))
+        {
             return Some("it does not match the pod: its labels do not fit match.podSelector");
         }
         if !self.resources.as_ref().is_none_or(names_one) {
@@ -75,26 +56,12 @@ impl Match {
     }
 }
 
-// === impl Requirement ===
-
-impl Requirement {
-    fn accepts(&self, labels: &Entries) -> bool {
-        let label = labels.get(&self.key);
-        let listed = label.is_some_and(|label| self.values.iter().any(|value| **value == *label));
-        match self.operator {
-            Operator::In => listed,
-            Operator::NotIn => !listed,
-            Operator::Exists => label.is_some(),
-            Operator::DoesNotExist => label.is_none(),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
 
     use super::*;
+    use crate::model::Operator;
 
     fn pod() -> Pod {
         let json = r#"{"metadata":{"name":"p","namespace":"ml","labels":{"team":"vision"}},
@@ -110,24 +77,6 @@ mod tests {
     fn a_match_with_nothing_in_it_accepts_every_pod() {
         assert!(Match::default().accepts(&pod()));
         assert!(Match::default().accepts(&Pod::default()));
-    }
-
-    #[test]
-    fn selectors_follow_kubernetes() {
-        let table = [
-            (requirement("team", Operator::In, &["audio", "vision"]), true),
-            (requirement("team", Operator::In, &["audio"]), false),
-            (requirement("absent", Operator::In, &["audio"]), false),
-            (requirement("team", Operator::NotIn, &["vision"]), false),
-            (requirement("absent", Operator::NotIn, &["vision"]), true),
-            (requirement("team", Operator::Exists, &[]), true),
-            (requirement("absent", Operator::Exists, &[]), false),
-            (requirement("team", Operator::DoesNotExist, &[]), false),
-            (requirement("absent", Operator::DoesNotExist, &[]), true),
-        ];
-        for (requirement, expected) in table {
-            assert_eq!(requirement.accepts(pod().labels()), expected, "{requirement:?}");
-        }
     }
 
     #[test]

@@ -3,10 +3,12 @@
 //! The JSON is that of the API (lower camel case). Fields that no policy can read are skipped, not kept; nodes and the
 //! pod being scheduled keep their text for `field`.
 
+mod affinity;
 mod defaults;
 mod device_class;
 mod entries;
 mod image;
+mod label_selector;
 mod members;
 mod metadata;
 mod namespace;
@@ -24,6 +26,7 @@ pub use defaults::set_defaults;
 pub use device_class::{DeviceClass, DeviceClasses};
 pub use entries::Entries;
 pub use image::ImageName;
+pub use label_selector::{Operator, Requirement};
 pub use metadata::Owner;
 pub use namespace::Namespace;
 pub use node::{Node, Taint};
@@ -32,10 +35,13 @@ pub use pod::{HostPort, Nomination, Phase, Pod};
 pub use pool::Pool;
 pub use quantities::Quantities;
 
+pub(crate) use affinity::{AffinityTerm, Required};
+pub(crate) use label_selector::LabelSelector;
 pub(crate) use placed::NOT_KEPT;
 pub(crate) use pointer::at_pointer;
 pub(crate) use quantities::Sums;
 
+use affinity::AntiAffinity;
 use quantities::Amounts;
 
 /// Why a JSON text is not the object that it should be.
@@ -49,7 +55,7 @@ pub struct ObjectError {
 }
 
 /// Reads one object of the API.
-pub(super) fn parse<'a, T: Deserialize<'a>>(kind: &'static str, json: &'a [u8]) -> Result<T, ObjectError> {
+pub(crate) fn parse<'a, T: Deserialize<'a>>(kind: &'static str, json: &'a [u8]) -> Result<T, ObjectError> {
     let text = std::str::from_utf8(json).map_err(|error| ObjectError::invalid(kind, error))?;
     // Left to itself, serde reads a struct from an array too.
     if !text.trim_ascii_start().starts_with('{') {

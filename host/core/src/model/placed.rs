@@ -12,6 +12,8 @@ pub struct Placed {
     pods: Vec<Arc<Pod>>,
     /// None where only some of the node's pods are known.
     requested: Option<Quantities>,
+    /// The indices of the pods with required anti-affinity: few pods have it, and each pod that waits is held against it.
+    anti_affine: Box<[u32]>,
     /// Unique to the record; empty records share one.
     stamp: u64,
 }
@@ -37,18 +39,24 @@ impl Placed {
         for pod in &pods {
             requested.add_all(pod.requests());
         }
-        let requested = Quantities::from(requested);
-        Self { pods, requested: Some(requested), stamp: stamp() }
+        Self { requested: Some(Quantities::from(requested)), ..Self::partial(pods) }
     }
 
     /// Some pods of a node that may have others.
     pub fn partial(pods: Vec<Arc<Pod>>) -> Self {
-        Self { pods, requested: None, stamp: stamp() }
+        let anti_affine =
+            (0..).zip(&pods).filter(|(_, pod)| !pod.anti_affinity().is_empty()).map(|(at, _)| at).collect();
+        Self { pods, requested: None, anti_affine, stamp: stamp() }
     }
 
     /// The pods, in the order of their indices.
     pub fn pods(&self) -> &[Arc<Pod>] {
         &self.pods
+    }
+
+    /// The pods with required anti-affinity.
+    pub(crate) fn anti_affine(&self) -> impl Iterator<Item = &Pod> {
+        self.anti_affine.iter().map(|at| self.pods[*at as usize].as_ref())
     }
 
     /// Sum of their effective requests; none if the node may have other pods.

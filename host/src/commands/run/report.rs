@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use comfy_table::{Table, presets};
 use plimsoll_core::{
-    DecideError, FaultKind, FilterOutcome, Member, Mode, OnError, Pod, SchedulerRejection, ScoreScale, Survey,
-    SurveyAnswer, SurveyColumn, Verb, Verdict,
+    DecideError, FaultKind, FilterOutcome, Member, Mode, OnError, Pod, SchedulerFilters, SchedulerRejection,
+    ScoreScale, Survey, SurveyAnswer, SurveyColumn, Verb, Verdict,
 };
 use serde_json::{Value, json};
 
@@ -15,13 +15,15 @@ use crate::{
 };
 
 /// The result for one pod.
-pub(super) struct RunReport {
+pub(super) struct RunReport<'f> {
     pod: String,
     /// The filters of kube-scheduler that the pod uses and that were not asked; none: none of them was asked.
     not_modelled: Option<Vec<&'static str>>,
+    /// Why kube-scheduler tries the pod on no node.
+    not_tried: Option<&'static str>,
     survey: Survey,
     /// One for each node, the best first.
-    rows: Vec<ReportRow>,
+    rows: Vec<ReportRow<'f>>,
     /// Why there is no decision: then nothing is known about any node.
     filter_error: Option<DecideError>,
     /// Why there are no scores; kube-scheduler continues without them.
@@ -29,13 +31,13 @@ pub(super) struct RunReport {
 }
 
 /// The result for one node.
-struct ReportRow {
+struct ReportRow<'f> {
     /// Its index in the cluster.
     at: usize,
     /// Its index in the request; none if kube-scheduler's own filters reject it.
     asked: Option<usize>,
     node: String,
-    rejection: Option<SchedulerRejection>,
+    rejection: Option<SchedulerRejection<'f>>,
     /// The requested resources whose devices kube-scheduler counts; empty if there are none.
     devices: String,
     /// None if there is no decision.
@@ -47,7 +49,7 @@ struct ReportRow {
 
 // === impl ReportRow ===
 
-impl ReportRow {
+impl ReportRow<'_> {
     fn fits(&self) -> bool {
         self.verdict == Some(Verdict::Fits)
     }
@@ -62,30 +64,31 @@ impl ReportRow {
 
 // === impl RunReport ===
 
-impl RunReport {
+impl<'f> RunReport<'f> {
     /// The report without scores. The policies were asked about the nodes that kube-scheduler's own filters do not reject.
     pub(super) fn new(
         pod: &Pod,
-        nodes: Vec<(&str, Option<SchedulerRejection>, String)>,
-        not_modelled: Option<Vec<&'static str>>,
+        nodes: Vec<(&str, Option<SchedulerRejection<'f>>, String)>,
+        filters: Option<&SchedulerFilters<'_>>,
         survey: Survey,
         filter: Result<FilterOutcome, DecideError>,
     ) -> Self {
         let fits = filter.is_ok().then_some(Verdict::Fits);
         let mut indices = 0..nodes.len();
-        let row = |(at, (node, rejection, devices)): (usize, (&str, Option<SchedulerRejection>, String))| ReportRow {
-            at,
-            asked: if rejection.is_none() { indices.next() } else { None },
-            node: node.to_owned(),
-            verdict: rejection.as_ref().map_or_else(|| fits.clone(), |rejection| Some(verdict_of(rejection))),
-            rejection,
-            devices,
-            score: None,
-            is_shown: true,
-        };
-        let mut rows: Vec<ReportRow> = nodes.into_iter().enumerate().map(row).collect();
+        let row =
+            |(at, (node, rejection, devices)): (usize, (&str, Option<SchedulerRejection<'f>>, String))| ReportRow {
+                at,
+                asked: if rejection.is_none() { indices.next() } else { None },
+                node: node.to_owned(),
+                verdict: rejection.as_ref().map_or_else(|| fits.clone(), |rejection| Some(verdict_of(rejection))),
+                rejection,
+                devices,
+                score: None,
+                is_shown: true,
+            };
+        let mut rows: Vec<ReportRow<'f>> = nodes.into_iter().enumerate().map(row).collect();
         if let Ok(outcome) = &filter {
-            let mut asked: Vec<&mut ReportRow> = rows.iter_mut().filter(|row| row.asked.is_some()).collect();
+            let mut asked: Vec<&mut ReportRow<'f>> = rows.iter_mut().filter(|row| row.asked.is_some()).collect();
             for rejection in &outcome.rejected {
                 let reason = outcome.reason(*rejection).to_string().into();
                 let verdict =
@@ -94,7 +97,15 @@ impl RunReport {
             }
         }
         let pod = format!("{}/{}", pod.namespace(), pod.name());
-        Self { pod, not_modelled, survey, rows, filter_error: filter.err(), score_error: None }
+        Self {
+            pod,
+            not_modelled: filters.map(|filters| filters.not_modelled().to_vec()),
+            not_tried: filters.and_then(SchedulerFilters::not_tried),
+            survey,
+            rows,
+            filter_error: filter.err(),
+            score_error: None,
+        }
     }
 
     /// The name of the node at an index of the cluster, before the rows are sorted.
@@ -154,6 +165,7 @@ impl RunReport {
         });
         if let Some(plugins) = &self.not_modelled {
             json["notModelled"] = plugins.as_slice().into();
+            json["notTried"] = self.not_tried.into();
         }
         json
     }
@@ -173,7 +185,7 @@ impl RunReport {
         })
     }
 
-    fn row_json(&self, row: &ReportRow) -> Value {
+    fn row_json(&self, row: &ReportRow<'_>) -> Value {
         let answer = |column: &SurveyColumn| {
             let answer = column.answers.as_ref().ok()?.get(row.asked?)?.as_ref()?;
             Some(json!({"policy": column.member.id(), "verb": column.verb.as_str(), "answer": answer::json(answer)}))
@@ -202,6 +214,9 @@ impl RunReport {
     pub(super) fn as_text(&self, most_rows: usize) -> String {
         let mut text = String::new();
         push_line(&mut text, format_args!("pod {}", self.pod));
+        if let Some(why) = self.not_tried {
+            push_line(&mut text, answer::not_tried_text(why));
+        }
         // The table has line breaks; its cells were escaped one by one.
         text.extend(["\n", &self.table(most_rows).to_string(), "\n"]);
         if let Some(more) = self.shown().count().checked_sub(most_rows).filter(|more| *more > 0) {
@@ -279,10 +294,11 @@ impl RunReport {
             0 => String::new(),
             rejected => format!("; kube-scheduler's own filters reject {rejected}"),
         };
-        format!("{} of {} {are} left{scheduler}{best}", self.left(), count(self.rows.len(), "node"))
+        let otherwise = if self.not_tried.is_some() { "otherwise " } else { "" };
+        format!("{otherwise}{} of {} {are} left{scheduler}{best}", self.left(), count(self.rows.len(), "node"))
     }
 
-    fn best_text(&self, best: &ReportRow) -> String {
+    fn best_text(&self, best: &ReportRow<'_>) -> String {
         let score =
             best.score.map_or_else(String::new, |score| format!(" with {score} of {}", ScoreScale::Coarse.max()));
         let equal = self.rows.iter().filter(|row| row.fits() && row.score == best.score).count() - 1;
@@ -294,7 +310,7 @@ impl RunReport {
         format!("; best is {}{score}{others}", best.node)
     }
 
-    fn shown(&self) -> impl Iterator<Item = &ReportRow> {
+    fn shown(&self) -> impl Iterator<Item = &ReportRow<'f>> {
         self.rows.iter().filter(|row| row.is_shown)
     }
 
@@ -308,7 +324,7 @@ impl RunReport {
     }
 
     /// The first node of the highest score; none if nobody scores the nodes.
-    fn best(&self) -> Option<&ReportRow> {
+    fn best(&self) -> Option<&ReportRow<'f>> {
         self.rows.first().filter(|row| row.fits() && row.score.is_some())
     }
 
@@ -324,7 +340,7 @@ impl RunReport {
     }
 }
 
-fn verdict_of(rejection: &SchedulerRejection) -> Verdict {
+fn verdict_of(rejection: &SchedulerRejection<'_>) -> Verdict {
     let reason = format!("kube-scheduler: {}", rejection.reasons.join(", ")).into();
     if rejection.unresolvable { Verdict::Unresolvable(reason) } else { Verdict::Unschedulable(reason) }
 }

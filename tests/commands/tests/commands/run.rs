@@ -496,3 +496,45 @@ fn run_and_explain_name_the_class_that_provides_a_resource_which_the_node_lacks(
         assert_eq!(run(&[&["run"], &of[..]].concat()).out.contains(remark), !devices[0].is_empty());
     }
 }
+
+/// n1 has a pod that keeps others with the label `app=web` away from its host.
+#[test]
+fn run_and_explain_show_whom_placed_pods_keep_away_and_which_pods_are_not_tried() {
+    let directory = tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    let module = plimsoll_guests::compile("cpu", include_str!("../../../guests/guests/good/cpu.wat"));
+    fs::create_dir(at("policies")).unwrap();
+    fs::write(at("policies").join("cpu.wasm"), module).unwrap();
+    let node = |name: &str| {
+        json!({"kind": "Node", "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
+            "status": {"allocatable": {"cpu": "4"}}})
+    };
+    let term = json!({"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "web"}}});
+    let lonely = json!({"kind": "Pod", "metadata": {"name": "lonely", "namespace": "default", "uid": "lonely"}, "spec": {
+        "nodeName": "n1", "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}});
+    let (policies, cluster, file) = (at("policies"), at("cluster.json"), at("pod.json"));
+    fs::write(&cluster, json!({"kind": "List", "items": [node("n1"), node("n2"), lonely]}).to_string()).unwrap();
+    let of = ["--policies", text(&policies), "--pod", text(&file), "--snapshot", text(&cluster), "--no-compile-cache"];
+    let reason = "node(s) didn't satisfy existing pods anti-affinity rules";
+    let (gated, deleted) = (json!({"schedulingGates": [{"name": "a.com/quota"}]}), json!("2026-01-01T00:00:00Z"));
+    for (spec, deletion, why) in [
+        (json!({}), Value::Null, None),
+        (gated, Value::Null, Some("it has a scheduling gate")),
+        (json!({}), deleted, Some("it is being deleted")),
+    ] {
+        let metadata = json!({"name": "p", "labels": {"app": "web"}, "deletionTimestamp": deletion});
+        fs::write(&file, json!({"kind": "Pod", "metadata": metadata, "spec": spec}).to_string()).unwrap();
+        for command in [&["run"][..], &["explain", "--node", "n1"]] {
+            let out = run(&[command, &of].concat()).out;
+            let line = why.map(|why| format!("kube-scheduler does not try the pod: {why}\n"));
+            assert!(out.contains(reason) && line.is_none_or(|line| out.contains(&line)), "{out}");
+            let is_run = command == ["run"];
+            assert_eq!(out.contains("\notherwise 1 of 2 nodes is left"), is_run && why.is_some(), "{out}");
+            let json = run(&[command, &of, &["--output", "json"]].concat()).out;
+            let report: Value = serde_json::from_str(&json).unwrap();
+            let own = if is_run { &report["nodes"][1]["kubeScheduler"] } else { &report["kubeScheduler"] };
+            assert_eq!(*own, json!({"fits": false, "plugin": "InterPodAffinity", "reasons": [reason]}));
+            assert_eq!(report["notTried"], json!(why));
+        }
+    }
+}

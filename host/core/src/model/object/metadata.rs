@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, fmt};
 
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 
 use super::Entries;
 
@@ -20,6 +20,7 @@ pub(super) struct MetadataJson<'a> {
     pub(super) annotations: Entries,
     #[serde(borrow)]
     pub(super) creation_timestamp: Option<Cow<'a, str>>,
+    pub(super) deletion_timestamp: Option<IgnoredAny>,
     pub(super) owner_references: Option<Vec<Owner>>,
 }
 

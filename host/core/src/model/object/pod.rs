@@ -9,7 +9,7 @@ use bytes::Bytes;
 pub use self::wire::HostPort;
 use self::wire::PodJson;
 pub(super) use self::wire::is_pod_level;
-use super::{Entries, ObjectError, Owner, Quantities, at_pointer, parse, placed};
+use super::{AffinityTerm, AntiAffinity, Entries, ObjectError, Owner, Quantities, at_pointer, parse, placed};
 
 /// Annotations or labels by key.
 type Texts = BTreeMap<Box<str>, Box<str>>;
@@ -31,9 +31,11 @@ pub struct Pod {
     created: i64,
     pub(super) requests: Arc<Quantities>,
     host_ports: Arc<[HostPort]>,
+    pub(super) anti_affinity: Option<Arc<AntiAffinity>>,
     pub(super) node: Option<Arc<str>>,
     nomination: Option<Nomination>,
     phase: Option<Phase>,
+    is_terminating: bool,
     whole: Option<Arc<Whole>>,
 }
 
@@ -200,6 +202,16 @@ impl Pod {
         &self.host_ports
     }
 
+    /// Its required anti-affinity, which keeps other pods away from where it is placed.
+    pub(crate) fn anti_affinity(&self) -> &[AffinityTerm] {
+        self.anti_affinity.as_ref().map_or(&[], |own| own.terms())
+    }
+
+    /// Whether it has a `metadata.deletionTimestamp`.
+    pub(crate) fn is_terminating(&self) -> bool {
+        self.is_terminating
+    }
+
     /// `spec.nodeName`, if the pod is bound; of a [nominated](Self::nomination) pod the node that it is nominated for.
     pub fn node(&self) -> Option<&str> {
         self.node.as_deref()
@@ -268,9 +280,11 @@ impl Pod {
             created: wire.metadata.creation_timestamp.and_then(|text| seconds(&text)).map_or(0, |at| at.max(0)),
             requests,
             host_ports,
+            anti_affinity: wire.spec.affinity.and_then(AntiAffinity::from_json),
             nomination: nominated.is_some().then_some(nomination),
             node: bound.or(nominated).map(|name| name.as_ref().into()),
             phase: wire.status.phase.as_deref().and_then(Phase::from_name),
+            is_terminating: wire.metadata.deletion_timestamp.is_some(),
             whole: None,
         }
     }
@@ -457,17 +471,19 @@ mod tests {
     }
 
     #[test]
-    fn owner_priority_class_and_phase_are_read_of_any_pod_and_kept_as_it_is_bound() {
+    fn owner_priority_class_phase_and_anti_affinity_are_read_of_any_pod_and_kept_as_it_is_bound() {
         let json = r#"{"metadata":{"name":"p","ownerReferences":[
                 {"apiVersion":"v1","kind":"Node","name":"n","uid":"1"},{"kind":"Node","controller":false},
                 {"apiVersion":"batch/v1","kind":"Job","name":"train","uid":"u\u002d1","controller":true}]},
-            "spec":{"priorityClassName":"high","nodeName":""},"status":{"phase":"Pending"}}"#;
+            "spec":{"priorityClassName":"high","nodeName":"","affinity":{"podAntiAffinity":
+                {"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"zone"}]}}},"status":{"phase":"Pending"}}"#;
         let waiting = Pod::from_json(Bytes::from(json)).unwrap();
         let placed = waiting.placed_on("n1", &Texts::new(), &Texts::new());
         let read = Pod::placed_from_json(json.as_bytes()).unwrap();
         for pod in [&waiting, &placed, &read] {
             assert_eq!(pod.controller().map(Owner::to_string).as_deref(), Some("batch/v1 Job train (UID u-1)"));
             assert_eq!((pod.priority_class(), pod.phase()), (Some("high"), Some(Phase::Pending)));
+            assert_eq!(pod.anti_affinity().len(), 1);
             assert!(!pod.finished());
         }
         for json in [

@@ -4,7 +4,7 @@ use std::{hash::Hash, sync::Arc};
 
 use hashbrown::HashSet;
 
-use super::{Entries, Owner, Pod, Quantities};
+use super::{AntiAffinity, Entries, Owner, Pod, Quantities};
 
 /// Texts and maps by their contents: the pods of one deployment share labels, annotations and requests.
 ///
@@ -16,6 +16,7 @@ pub struct Pool {
     entries: Set<Entries>,
     quantities: Set<Quantities>,
     owners: Set<Owner>,
+    anti_affinities: Set<AntiAffinity>,
     /// The number of parts that the last pruning left.
     used: usize,
 }
@@ -37,6 +38,9 @@ impl Pool {
         if let Some(owner) = &mut pod.controller {
             share(&mut self.owners, owner);
         }
+        if let Some(own) = &mut pod.anti_affinity {
+            share(&mut self.anti_affinities, own);
+        }
         share(&mut self.entries, &mut pod.labels);
         share(&mut self.entries, &mut pod.annotations);
         share(&mut self.quantities, &mut pod.requests);
@@ -52,12 +56,14 @@ impl Pool {
         prune(&mut self.entries);
         prune(&mut self.quantities);
         prune(&mut self.owners);
+        prune(&mut self.anti_affinities);
         self.used = self.len();
     }
 
     /// The number of parts.
     pub fn len(&self) -> usize {
-        self.texts.len() + self.entries.len() + self.quantities.len() + self.owners.len()
+        let maps = self.entries.len() + self.quantities.len();
+        self.texts.len() + maps + self.owners.len() + self.anti_affinities.len()
     }
 
     /// Whether there is none.
@@ -85,7 +91,8 @@ mod tests {
         let json = format!(
             r#"{{"metadata":{{"name":"{name}","namespace":"web","labels":{{"app":"{app}"}},
                     "ownerReferences":[{{"kind":"ReplicaSet","name":"{app}","controller":true}}]}},
-                "spec":{{"nodeName":"n1","priorityClassName":"high","containers":[{{"resources":{{"requests":{{"cpu":"1"}}}}}}]}}}}"#
+                "spec":{{"nodeName":"n1","priorityClassName":"high","affinity":{{"podAntiAffinity":
+                    {{"requiredDuringSchedulingIgnoredDuringExecution":[{{"topologyKey":"zone"}}]}}}},"containers":[{{"resources":{{"requests":{{"cpu":"1"}}}}}}]}}}}"#
         );
         Pod::placed_from_json(json.as_bytes()).unwrap()
     }
@@ -100,6 +107,7 @@ mod tests {
         assert!(Arc::ptr_eq(pods[0].node.as_ref().unwrap(), pods[2].node.as_ref().unwrap()));
         assert!(Arc::ptr_eq(pods[0].controller.as_ref().unwrap(), pods[1].controller.as_ref().unwrap()));
         assert!(Arc::ptr_eq(pods[0].priority_class.as_ref().unwrap(), pods[2].priority_class.as_ref().unwrap()));
+        assert!(Arc::ptr_eq(pods[0].anti_affinity.as_ref().unwrap(), pods[2].anti_affinity.as_ref().unwrap()));
         assert!(!Arc::ptr_eq(&pods[0].labels, &pods[2].labels));
         assert_eq!(pods[2], pod("c", "y"));
     }
@@ -125,7 +133,7 @@ mod tests {
             drop(pool.share(pod("a", &format!("app-{number}"))));
             most = most.max(pool.len());
         }
-        assert!(most < 5_000, "{most} parts, of which one pod has 5");
+        assert!(most < 5_000, "{most} parts, of which one pod has 6");
         let pods: Vec<Pod> = (0..5_000).map(|number| pool.share(pod("a", &format!("app-{number}")))).collect();
         assert!(pool.len() >= 2 * pods.len(), "labels and owner of each, as they are in use");
     }

@@ -4,6 +4,7 @@ use std::{borrow::Cow, collections::HashSet, sync::Arc};
 
 use hashbrown::HashMap;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::super::{Amounts, Quantities, image, metadata::MetadataJson};
 
@@ -30,6 +31,8 @@ pub(super) struct SpecJson<'a> {
     pub(super) priority: Option<i32>,
     #[serde(borrow)]
     pub(super) priority_class_name: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) affinity: Option<&'a RawValue>,
     #[serde(borrow)]
     containers: Option<Vec<ContainerJson<'a>>>,
     #[serde(borrow)]

@@ -1,0 +1,83 @@
+//! The terms of inter-pod affinity and anti-affinity.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{Entries, LabelSelector, Operator, Pod};
+
+/// Pods in some namespaces, near which another pod must or must not be.
+#[derive(Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct AffinityTerm {
+    /// None selects no pod.
+    label_selector: Option<LabelSelector>,
+    /// The label of nodes whose values are the places; a node without it is in none.
+    pub(crate) topology_key: Box<str>,
+    namespaces: Option<Box<[Box<str>]>>,
+    namespace_selector: Option<LabelSelector>,
+    match_label_keys: Option<Box<[Box<str>]>>,
+    mismatch_label_keys: Option<Box<[Box<str>]>>,
+}
+
+/// Terms of one kind that are required.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Required<T> {
+    #[serde(rename = "requiredDuringSchedulingIgnoredDuringExecution")]
+    pub(crate) terms: Option<T>,
+}
+
+/// The required anti-affinity of a pod; it has terms.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(crate) struct AntiAffinity(Box<[AffinityTerm]>);
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct AffinityJson {
+    pod_anti_affinity: Option<Required<Box<[AffinityTerm]>>>,
+}
+
+// === impl AffinityTerm ===
+
+impl AffinityTerm {
+    /// Whether it selects `pod`, as a term of a pod in the namespace `own`. `selects_namespace` says whether a selector
+    /// selects the namespace of `pod`.
+    pub(crate) fn selects(&self, own: &str, pod: &Pod, selects_namespace: impl Fn(&LabelSelector) -> bool) -> bool {
+        let named = self.namespaces.as_deref().unwrap_or_default();
+        let is_named = match (named, &self.namespace_selector) {
+            ([], None) => pod.namespace() == own,
+            _ => named.iter().any(|name| **name == *pod.namespace()),
+        };
+        let selects = |selector: &LabelSelector| selector.selects(|key| pod.labels().get(key));
+        (is_named || self.namespace_selector.as_ref().is_some_and(|all| all.is_empty() || selects_namespace(all)))
+            && self.label_selector.as_ref().is_some_and(selects)
+    }
+
+    /// Merges the label keys of the term into its selector, as the API server does when a pod with these labels is created.
+    pub(crate) fn merge_label_keys(&mut self, labels: &Entries) {
+        let keys = [(&self.match_label_keys, Operator::In), (&self.mismatch_label_keys, Operator::NotIn)];
+        let Some(selector) = &mut self.label_selector else { return };
+        for (keys, operator) in keys {
+            selector.compare(keys.as_deref().unwrap_or_default(), operator, labels);
+        }
+    }
+}
+
+// === impl AntiAffinity ===
+
+impl AntiAffinity {
+    /// That of `spec.affinity`; none if it has no term or one that cannot be read: kube-scheduler, too, then takes the pod
+    /// as one without.
+    pub(super) fn from_json(affinity: &RawValue) -> Option<Arc<Self>> {
+        let AffinityJson { pod_anti_affinity } = serde_json::from_str(affinity.get()).ok()?;
+        let terms = pod_anti_affinity?.terms.filter(|terms| !terms.is_empty())?;
+        Some(Arc::new(Self(terms)))
+    }
+
+    /// Its terms.
+    pub(crate) fn terms(&self) -> &[AffinityTerm] {
+        &self.0
+    }
+}
