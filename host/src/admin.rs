@@ -14,7 +14,7 @@ use bytes::Bytes;
 use plimsoll_cluster::{ClusterWatch, Leadership};
 use plimsoll_core::{
     Condition, DecideError, DecisionRow, DecisionTable, FAULTS_TO_OPEN, Failure, Gateway, LastFault, Member, Mode,
-    OPEN_TIME, Pod, Roster, Verb, quotable,
+    ModelDifference, OPEN_TIME, Pod, Roster, Verb, quotable,
 };
 use plimsoll_http::Admin;
 use plimsoll_wasm::WasmLoader;
@@ -110,7 +110,20 @@ impl AdminState {
             .chain(failed)
             .chain(gaps)
             .chain(snapshot)
+            .chain(self.metrics.wake_trouble.text())
+            .chain(self.metrics.nomination_trouble.text())
+            .chain(self.model_differences())
             .collect()
+    }
+
+    /// What kube-scheduler accepts and the model of its filters does not.
+    fn model_differences(&self) -> impl Iterator<Item = String> {
+        let text = |ModelDifference { scheduler, plugin, reason }| {
+            format!(
+                "kube-scheduler {scheduler} accepts nodes that plimsoll's model of its filter {plugin} rejects ({reason}): this reason does not count for it"
+            )
+        };
+        self.gateway.model_differences().into_iter().map(text)
     }
 
     /// The files that are refused, each with its effect.

@@ -12,6 +12,7 @@ mod engine;
 mod facts;
 mod logging;
 mod metrics;
+mod nominate;
 mod output;
 mod readiness;
 mod reload;
@@ -20,6 +21,7 @@ mod runtimes;
 mod sample;
 mod server;
 mod text;
+mod trouble;
 mod wake;
 
 use std::process::ExitCode;

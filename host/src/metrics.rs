@@ -13,9 +13,10 @@ use prometheus_client::{
     registry::Registry,
 };
 
-pub(crate) use self::observers::WakeMetrics;
 use self::observers::{Labels, PolicyMetrics, TlsMetrics, WireMetrics, registered};
+pub(crate) use self::observers::{NominationMetrics, WakeMetrics};
 pub(crate) use self::page::Page;
+use crate::trouble::Trouble;
 
 /// The metrics that are counted as things happen; a [`Page`] has those that are read at a scrape.
 pub(crate) struct Metrics {
@@ -26,8 +27,12 @@ pub(crate) struct Metrics {
     pub(crate) policies: Arc<PolicyMetrics>,
     /// Observes TLS handshakes and certificates.
     pub(crate) tls: Arc<TlsMetrics>,
-    /// Counts the wakes of rejected pods.
+    /// Counts the wakes of waiting pods.
     pub(crate) wakes: WakeMetrics,
+    pub(crate) wake_trouble: Trouble,
+    /// Counts nominations.
+    pub(crate) nominations: NominationMetrics,
+    pub(crate) nomination_trouble: Trouble,
     states: Family<Labels<1>, Gauge>,
     directory_problems: Family<Labels<1>, Gauge>,
     cluster_nodes: Gauge,
@@ -49,6 +54,9 @@ impl Metrics {
             policies: Arc::new(PolicyMetrics::new(&mut registry)),
             tls: Arc::new(TlsMetrics::new(&mut registry)),
             wakes: WakeMetrics::new(&mut registry),
+            wake_trouble: Trouble::default(),
+            nominations: NominationMetrics::new(&mut registry),
+            nomination_trouble: Trouble::default(),
             states: registered(&mut registry, "policies", "Policies by state"),
             directory_problems: registered(
                 &mut registry,

@@ -25,6 +25,7 @@ use crate::{
     engine,
     facts::FactsFileFollower,
     metrics::Metrics,
+    nominate::Nominator,
     readiness::Readiness,
     reload::Reload,
     wake::Waker,
@@ -50,6 +51,7 @@ pub(crate) struct Server {
     _watching: DirectoryWatch,
     _cluster: WatchGuard,
     leadership: Option<Arc<Leadership>>,
+    nominator: Option<Arc<Nominator>>,
 }
 
 /// The task of a listener.
@@ -100,6 +102,7 @@ impl Server {
             warn!(admin = %admin_address, "the admin listener is open to the network: whoever reaches it may ask policies, and sees labels and annotations that they read, and all facts; --probes is made for strangers");
         }
         let facts_file = view.facts.clone();
+        let nominates = !view.no_nominate;
         let wake_object = (!view.no_wake).then(|| view.wake_object.clone());
         let cluster = cluster::follow(view, &gateway, &metrics)?;
         let loader = engine::loader(&engine)?;
@@ -115,7 +118,11 @@ impl Server {
         }
         let waker = wake_object.zip(cluster.api()).map(|(object, (api, _))| {
             let namespace = binding.lease_namespace.clone().unwrap_or_else(|| api.namespace().to_owned());
-            Waker::new(&gateway, api, namespace, object, metrics.wakes.clone())
+            Waker::new(&gateway, api, namespace, object, metrics.wakes.clone(), metrics.wake_trouble.clone())
+        });
+        let nominator = cluster.api().filter(|_| nominates).map(|(api, watch)| {
+            let (counts, trouble) = (metrics.nominations.clone(), metrics.nomination_trouble.clone());
+            Nominator::new(&gateway, api, watch, counts, trouble)
         });
         // From here on nothing fails: a process that cannot start must not hold the Lease.
         let leadership = cluster.api().filter(|_| binds).map(|(api, watch)| {
@@ -147,6 +154,9 @@ impl Server {
         if let Some(waker) = waker {
             tokio::spawn(until(stopped(&stop), waker.run()));
         }
+        if let Some(nominator) = &nominator {
+            tokio::spawn(until(stopped(&stop), Arc::clone(nominator).run()));
+        }
         let (peers, observer) = (Arc::new(Peers::new(tls)), metrics.wire.clone());
         let wire = on.spawn(serve_wire(wire, gateway, observer, peers, wire_config, stopped(&stop)));
         let admin = tokio::spawn(serve_admin(admin, state.clone(), stopped(&stop_admin)));
@@ -160,7 +170,8 @@ impl Server {
         });
         let probes_address = probes_address.map(tracing::field::display);
         info!(listen = %address, admin = %admin_address, probes = probes_address, "plimsoll answers");
-        Ok(Self { stop, stop_admin, wire, admin, probes, state, _watching: watching, _cluster: cluster, leadership })
+        let (_watching, _cluster) = (watching, cluster);
+        Ok(Self { stop, stop_admin, wire, admin, probes, state, _watching, _cluster, leadership, nominator })
     }
 
     /// Finishes requests in flight within the drain time, and stops.
@@ -171,6 +182,9 @@ impl Server {
         self.state.drain();
         self.stop.send_replace(true);
         let served = self.wire.await;
+        if let Some(nominator) = &self.nominator {
+            nominator.take_back().await;
+        }
         // No bind begins any more, however that ended: another replica may bind.
         if let Some(leadership) = &self.leadership {
             leadership.stop().await;

@@ -14,9 +14,9 @@ use tokio::{
     task::spawn_blocking,
     time::{sleep, timeout},
 };
-use tracing::{debug, warn};
+use tracing::debug;
 
-use crate::metrics::WakeMetrics;
+use crate::{metrics::WakeMetrics, trouble::Trouble};
 
 /// The annotation that is changed.
 const WAKE: &str = "plimsoll.dev/wake";
@@ -30,6 +30,9 @@ const MAX_PAUSE: Duration = Duration::from_secs(32);
 /// Pods are decided again for at most one part in so many of the time.
 const SHARE: u32 = 20;
 
+/// What does not happen while the API server refuses the patch.
+const EFFECT: &str = "kube-scheduler cannot be told to try rejected pods again: they may wait for 5 minutes";
+
 /// Time limit for the API server.
 const API_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -41,8 +44,7 @@ pub(crate) struct Waker {
     /// The name of the `CSIStorageCapacity`.
     object: String,
     metrics: WakeMetrics,
-    /// The last failure, which the log has.
-    failure: Option<String>,
+    trouble: Trouble,
 }
 
 // === impl Waker ===
@@ -54,13 +56,14 @@ impl Waker {
         namespace: String,
         object: String,
         metrics: WakeMetrics,
+        trouble: Trouble,
     ) -> Self {
-        Self { gateway: Arc::clone(gateway), api: api.clone(), namespace, object, metrics, failure: None }
+        Self { gateway: Arc::clone(gateway), api: api.clone(), namespace, object, metrics, trouble }
     }
 
     /// Wakes pods after each change that frees one; it never returns.
     #[expect(clippy::disallowed_methods, reason = "the pause bounds how often kube-scheduler is told")]
-    pub(crate) async fn run(mut self) {
+    pub(crate) async fn run(self) {
         let mut pause = MIN_PAUSE;
         loop {
             let (gateway, began) = (Arc::clone(&self.gateway), Instant::now());
@@ -83,25 +86,17 @@ impl Waker {
     }
 
     /// Tells kube-scheduler to try rejected pods again; returns whether it was told.
-    async fn wake(&mut self) -> bool {
+    async fn wake(&self) -> bool {
         let Self { namespace, object, .. } = self;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos().to_string();
         let patched = timeout(API_TIMEOUT, self.api.annotate_storage_capacity(namespace, object, WAKE, &now));
         let patched = patched.await.unwrap_or_else(|_| Err("the API server does not answer in time".to_owned()));
         self.metrics.woke(patched.is_ok());
-        match &patched {
-            Ok(()) => debug!("kube-scheduler is told to try rejected pods again"),
-            Err(error) if self.failure.as_ref() != Some(error) => {
-                let object = format!("{namespace}/{object}");
-                warn!(
-                    object,
-                    error,
-                    "kube-scheduler cannot be told to try rejected pods again, because this CSIStorageCapacity cannot be patched: they may wait for 5 minutes"
-                );
-            }
-            Err(_) => {}
+        if patched.is_ok() {
+            debug!("kube-scheduler is told to try rejected pods again");
         }
-        self.failure = patched.err();
-        self.failure.is_none()
+        let object = format!("CSIStorageCapacity {namespace}/{object}");
+        self.trouble.note(EFFECT, &object, patched.as_ref().map(|()| ()).map_err(String::as_str));
+        patched.is_ok()
     }
 }

@@ -56,6 +56,11 @@ labels:
 {{- if and (include "plimsoll.watches" .) .Values.wake.enabled }}true{{ end }}
 {{- end }}
 
+{{- /* "true" where plimsoll nominates pods for nodes that kube-scheduler did not offer, else empty. */ -}}
+{{- define "plimsoll.nominates" -}}
+{{- if and (include "plimsoll.watches" .) .Values.nominate.enabled }}true{{ end }}
+{{- end }}
+
 {{- /* "true" where plimsoll may bind, else empty. An open port and the right to bind do not go together. */ -}}
 {{- define "plimsoll.binds" -}}
 {{- if and .Values.bind.enabled (not (include "plimsoll.watches" .)) }}

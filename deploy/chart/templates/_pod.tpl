@@ -50,6 +50,9 @@
 {{- else if include "plimsoll.watches" . }}
 - --no-wake
 {{- end }}
+{{- if and (include "plimsoll.watches" .) (not (include "plimsoll.nominates" .)) }}
+- --no-nominate
+{{- end }}
 {{- with .Values.extraArgs }}
 {{ toYaml . }}
 {{- end }}

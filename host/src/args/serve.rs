@@ -92,6 +92,10 @@ pub(crate) struct ViewArgs {
     /// Never make kube-scheduler try rejected pods again
     #[arg(long, env = "PLIMSOLL_NO_WAKE")]
     pub(crate) no_wake: bool,
+
+    /// Never nominate a rejected pod for a node that fits and that kube-scheduler has not looked at
+    #[arg(long, env = "PLIMSOLL_NO_NOMINATE")]
+    pub(crate) no_nominate: bool,
 }
 
 /// The addresses that serve clients, and TLS of the extender port.

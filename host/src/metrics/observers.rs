@@ -82,7 +82,11 @@ pub(crate) struct TlsMetrics {
     expiry: Gauge,
 }
 
-/// Counts the wakes of rejected pods.
+/// Counts nominations.
+#[derive(Clone)]
+pub(crate) struct NominationMetrics(Family<Labels<2>, Counter>);
+
+/// Counts the wakes of waiting pods.
 #[derive(Clone)]
 pub(crate) struct WakeMetrics(Family<Labels<1>, Counter>);
 
@@ -333,6 +337,21 @@ impl TlsObserver for TlsMetrics {
 
     fn expires(&self, at: SystemTime) {
         self.expiry.set(at.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()) as i64);
+    }
+}
+
+// === impl NominationMetrics ===
+
+impl NominationMetrics {
+    pub(super) fn new(registry: &mut Registry) -> Self {
+        let help = "Nominations of pods for nodes that kube-scheduler has not looked at, and their ends, by outcome";
+        Self(registered(registry, "nominations", help))
+    }
+
+    /// A pod was nominated, or its nomination was taken back.
+    pub(crate) fn sent(&self, is_begin: bool, outcome: &'static str) {
+        let what = if is_begin { "nominate" } else { "take-back" };
+        self.0.get_or_create(&[("what", what.into()), ("outcome", outcome.into())]).inc();
     }
 }
 

@@ -1,6 +1,8 @@
 //! Pods that the default scheduler would place reach plimsoll's: `deploy/require-scheduler.yaml` and
 //! `deploy/set-scheduler.yaml` on a real API server.
 
+mod nominate;
+
 use plimsoll_e2e::{ControlPlane, pod, skip_before};
 use plimsoll_harness::{wait_until, workspace};
 use serde_json::json;

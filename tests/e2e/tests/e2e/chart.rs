@@ -182,7 +182,8 @@ fn helm_installs_upgrades_rolls_back_and_leaves_nothing_behind() {
     assert_eq!(replicas(), "2");
     release(&["uninstall", "plimsoll"]);
     let kinds = "deployments,services,networkpolicies,poddisruptionbudgets,serviceaccounts,roles,rolebindings,\
-                 clusterroles,clusterrolebindings,csistoragecapacities";
+                 clusterroles,clusterrolebindings,csistoragecapacities,\
+                 validatingadmissionpolicies,validatingadmissionpolicybindings";
     let left = ["get", kinds, "-A", "-l", "app.kubernetes.io/name=plimsoll", "-o", "name"];
     assert_eq!(cluster.kubectl(&left).unwrap(), "");
 }
@@ -225,14 +226,31 @@ fn strangers_get_neither_the_admin_listener_nor_the_right_to_bind() {
         assert!(!has("--admin") && has("--probes"), "{values:?}: {args:?}");
         let ports = pod["containers"][0]["ports"].as_array().unwrap();
         assert!(ports.iter().all(|port| port["name"] != "admin"), "{values:?}: {ports:?}");
-        let may_bind = objects.iter().any(|object| {
-            let rules = object["rules"].as_array().into_iter().flatten();
-            rules.flat_map(|rule| rule["resources"].as_array().into_iter().flatten()).any(|name| name == "pods/binding")
-        });
+        let may_bind = grants(&objects, "pods/binding");
         let authenticates = has("--tls-client-ca") && has("--bind-clients");
         assert!(!may_bind || authenticates || has("--bind-without-authentication"), "{values:?}: {args:?}");
         assert!(values.is_some() || (!may_bind && has("--no-bind")), "{args:?}");
     }
+}
+
+#[test]
+fn the_right_to_nominate_comes_with_the_policy_that_bounds_it() {
+    for values in every_set_of_values() {
+        let objects = objects(&render(values.as_deref()).unwrap()).unwrap();
+        let is_bounded = of_kind(&objects, "ValidatingAdmissionPolicyBinding").is_ok();
+        assert!(is_bounded || !grants(&objects, "pods/status"), "{values:?}");
+        // Without a watch it has no access to the API at all.
+        let args = &of_kind(&objects, "Deployment").unwrap()["spec"]["template"]["spec"]["containers"][0]["args"];
+        let has = |flag: &str| args.as_array().unwrap().iter().any(|arg| arg == flag);
+        let watches = has("--body-limit=16Mi");
+        assert_eq!(has("--no-nominate"), watches && !is_bounded, "{values:?}: {args}");
+    }
+}
+
+/// Whether a role grants something about a resource.
+fn grants(objects: &[Value], resource: &str) -> bool {
+    let rules = objects.iter().flat_map(|object| object["rules"].as_array().into_iter().flatten());
+    rules.flat_map(|rule| rule["resources"].as_array().into_iter().flatten()).any(|name| name == resource)
 }
 
 fn every_set_of_values() -> Vec<Option<std::path::PathBuf>> {

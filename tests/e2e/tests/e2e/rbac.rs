@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::{lay_policies, populate};
 
 /// The rights that the chart's roles add to those of every account: resource, names, verbs.
-const IN_ITS_NAMESPACE: [&str; 8] = [
+const IN_ITS_NAMESPACE: [&str; 9] = [
     "csistoragecapacities.storage.k8s.io [] [plimsoll-wake] [patch]",
     "deviceclasses.resource.k8s.io [] [] [get list watch]",
     "leases.coordination.k8s.io [] [] [create]",
@@ -18,6 +18,7 @@ const IN_ITS_NAMESPACE: [&str; 8] = [
     "nodes [] [] [get list watch]",
     "pods [] [] [get list watch]",
     "pods/binding [] [] [create]",
+    "pods/status [] [] [patch]",
 ];
 
 #[test]
