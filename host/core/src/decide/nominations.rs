@@ -39,6 +39,10 @@ const TRY_PERIOD: Duration = Duration::from_mins(1);
 const MEMORY: Duration = Duration::from_mins(10);
 const MAX_KNOWN: usize = 256;
 
+/// Maximum times that a nomination is repeated which kube-scheduler has cleared at once: with an attempt that had begun
+/// before it.
+const MAX_CLEARED: usize = 2;
+
 /// Maximum pods with nominations.
 const MAX_PODS: usize = 10_000;
 
@@ -68,6 +72,10 @@ struct Try {
     /// The node as it was chosen.
     place: u64,
     state: TryState,
+    /// Whether the watch has shown it.
+    is_shown: bool,
+    /// The number of times that kube-scheduler has cleared it without having tried it.
+    cleared: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,7 +107,7 @@ pub(crate) enum NominationNews {
     Nothing,
     /// A patch may be due earlier.
     Due,
-    /// Preemption has chosen another node: its nomination is left alone.
+    /// It is over: preemption has chosen another node, or kube-scheduler has cleared it again and again.
     Cancelled,
 }
 
@@ -123,7 +131,7 @@ impl Nominations {
     /// Chooses a node for the pod, which its watch shows with this nomination.
     pub(crate) fn choose(&self, pod: &Arc<Pod>, slot: &Slot, shown: Option<NominatedFor>, now: Instant) {
         let state = TryState::Chosen(now + DELAY);
-        let chosen = Try { node: Arc::clone(slot.node.name()), place: place_of(pod, slot), state };
+        let chosen = Try::new(slot.node.name(), place_of(pod, slot), state);
         let mut pods = self.0.lock();
         let tries = pods.entry(pod.uid().into()).or_insert_with(|| Tries::new(Arc::clone(pod)));
         (tries.pod, tries.shown, tries.now) = (Arc::clone(pod), shown, Some(chosen));
@@ -152,8 +160,23 @@ impl Nominations {
             }
             (None, Some(own)) => {
                 let state = TryState::Nominated(now + LIFETIME);
-                tries.now = Some(Try { node: Arc::clone(&own.node), place: 0, state });
+                tries.now = Some(Try::new(&own.node, 0, state));
                 NominationNews::Due
+            }
+            (Some(known @ Try { state: TryState::Nominated(_), .. }), Some(own)) if known.node == own.node => {
+                known.is_shown = true;
+                NominationNews::Nothing
+            }
+            (Some(known @ Try { state: TryState::Nominated(_), is_shown: true, .. }), None) if nominated.is_none() => {
+                let place = known.place;
+                if known.cleared < MAX_CLEARED {
+                    (known.state, known.is_shown) = (TryState::Chosen(now), false);
+                    known.cleared += 1;
+                    return NominationNews::Due;
+                }
+                tries.now = None;
+                tries.fail(place, now);
+                NominationNews::Cancelled
             }
             _ => NominationNews::Nothing,
         }
@@ -183,9 +206,8 @@ impl Nominations {
         let Some(own) = tries.now.as_mut().filter(|own| *own.node == *node) else { return false };
         let TryState::Nominated(_) = own.state else { return false };
         own.state = TryState::Tried(now + CLEARING);
-        tries.known.insert(own.place);
-        tries.failed.retain(|at| now.saturating_duration_since(*at) < MEMORY);
-        tries.failed.push(now);
+        let place = own.place;
+        tries.fail(place, now);
         true
     }
 
@@ -247,11 +269,26 @@ impl Nominations {
     }
 }
 
+// === impl Try ===
+
+impl Try {
+    fn new(node: &Arc<str>, place: u64, state: TryState) -> Self {
+        Self { node: Arc::clone(node), place, state, is_shown: false, cleared: 0 }
+    }
+}
+
 // === impl Tries ===
 
 impl Tries {
     fn new(pod: Arc<Pod>) -> Self {
         Self { pod, shown: None, now: None, failed: Vec::new(), known: HashSet::new(), knows_all: false }
+    }
+
+    /// kube-scheduler has not taken a place.
+    fn fail(&mut self, place: u64, now: Instant) {
+        self.known.insert(place);
+        self.failed.retain(|at| now.saturating_duration_since(*at) < MEMORY);
+        self.failed.push(now);
     }
 
     /// Whether no nomination is under way that kube-scheduler has not tried.
