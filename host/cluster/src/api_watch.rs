@@ -16,9 +16,12 @@ mod status;
 mod store;
 mod wire;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
-use plimsoll_core::{Cluster, IsUnchanged, NotReserved, Pod, WaitingChange};
+use plimsoll_core::{Cluster, IsUnchanged, NotReserved, Places, Pod, WaitingChange};
 use tokio::task::JoinSet;
 
 use self::{resource::Resource, shared::Shared, store::ClusterStore};
@@ -108,6 +111,18 @@ impl ClusterWatch {
     /// Changes the store; when this returns, the cluster in force shows it.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut ClusterStore) -> T) -> T {
         self.shared.change(change)
+    }
+}
+
+impl Places for ClusterWatch {
+    fn hold(&self, pod: Arc<Pod>, until: Instant) {
+        self.shared.change(|store| store.hold(pod, until));
+        // It may end before all others.
+        self.shared.changed.notify_one();
+    }
+
+    fn leave(&self, uid: &str) {
+        self.shared.change(|store| store.leave(uid));
     }
 }
 

@@ -18,6 +18,7 @@ mod names;
 pub(crate) mod node_order;
 mod object;
 mod placed;
+mod places;
 pub(crate) mod policy;
 mod quantity;
 mod read;
@@ -59,6 +60,7 @@ pub use object::{
     ObjectError, Owner, Phase, Pod, Pool, Quantities, Taint, set_defaults,
 };
 pub use placed::{Placed, Unlisted, UnlistedNode, placed_order};
+pub use places::Places;
 pub use policy::{Ask, CallClass, Limits, NodeSource, Policy, Program};
 pub use quantity::{QuantityError, parse_quantity};
 pub use read::{CandidateRead, Grouping, NodeRead, PlacedRead, PodRead, Read, ReadError, Shown, Value};

@@ -73,8 +73,8 @@ impl Shared {
         changed
     }
 
-    /// Ends the nominations of pods that have left their watch, and lets none count while it is stale; returns when to
-    /// look again.
+    /// Ends the places that are over, and lets no nominated pod count while their watch is stale; returns when to look
+    /// again.
     pub(super) fn end_overdue(&self) -> Option<Instant> {
         let mut view = self.view.lock();
         let now = clock::now();
@@ -82,7 +82,7 @@ impl Shared {
         if stale.is_some_and(|stale| stale <= now) {
             view.store.count_nominated(false);
         }
-        let next = view.store.end_left_nominations(now);
+        let next = view.store.end_overdue(now);
         view.publish(&self.publish);
         next.into_iter().chain(stale.filter(|stale| *stale > now)).min()
     }

@@ -23,7 +23,8 @@ use super::resource::{Resource, WatchedObject};
 
 /// Nodes, the pods that are bound to them and have not ended, reserved pods, and nominated ones.
 ///
-/// - One pod is on one node: where it is placed, else where it is reserved, else where it is nominated.
+/// - One pod is on one node: where it is placed, else where it is reserved, perhaps tentatively, else where it is
+///   nominated.
 /// - An unchanged Node or pod stays the same record, and nothing is published.
 /// - A node keeps its slot as long as it exists; the last node moves into the slot of a removed one.
 /// - The pods of a node are in the order of their creation, then by namespace and name.
@@ -53,8 +54,8 @@ pub(crate) struct ClusterStore {
     lists: [u64; Resource::ALL.len()],
     /// Nodes whose changes wait to be published.
     dirty: BTreeSet<Arc<str>>,
-    /// Whether the watch has shown a forwarded pod since the last publication: it is certain now, though no slot changes.
-    has_confirmed: bool,
+    /// Whether a forwarded or tentative place has begun or ended since the last publication: perhaps no slot shows it.
+    has_changed_uncertain: bool,
     slots: Slots,
     /// The pods of the nodes that are not published.
     unlisted: Unlisted,
@@ -68,7 +69,7 @@ pub(crate) struct ReservationId {
     number: u64,
 }
 
-/// A pod that is being bound, or was, and that the watch has not shown yet.
+/// A pod that is being bound, or was, or may be, and that the watch has not shown yet.
 #[derive(Debug)]
 struct ReservedPod {
     number: u64,
@@ -93,6 +94,8 @@ enum BindState {
     Settled(Instant),
     /// Another replica decides about it.
     Forwarded,
+    /// It has not begun; the pod keeps its place until then.
+    Tentative(Instant),
 }
 
 /// A pod as a key: its UID, which the pod itself holds, so that none is stored twice.
@@ -202,7 +205,7 @@ impl ClusterStore {
         let shown = self.pods.remove_entry(pod.uid()).map(|(PodByUid(pod), _)| pod);
         // The watch shows it on a node: that is final, regardless of its reservation.
         let reserved = self.reserved.remove(pod.uid());
-        self.has_confirmed |= reserved.as_ref().is_some_and(|reserved| reserved.bind == BindState::Forwarded);
+        self.has_changed_uncertain |= reserved.as_ref().is_some_and(|reserved| !reserved.is_certain());
         let before = [shown, reserved.map(|reserved| reserved.pod)];
         let same = before.iter().flatten().find(|old| is_readable && ***old == pod).cloned();
         let pod = same.unwrap_or_else(|| Arc::new(pod));
@@ -251,10 +254,20 @@ impl ReservedPod {
     /// been sent before it: the clock has steps.
     fn is_settled_before(&self, began: Instant) -> bool {
         match self.bind {
-            BindState::Open => false,
+            BindState::Open | BindState::Tentative(_) => false,
             BindState::Settled(settled) => settled < began,
             BindState::Forwarded => true,
         }
+    }
+
+    /// Whether a bind of this replica has it.
+    fn is_certain(&self) -> bool {
+        matches!(self.bind, BindState::Open | BindState::Settled(_))
+    }
+
+    /// The end of a tentative place.
+    fn until(&self) -> Option<Instant> {
+        if let BindState::Tentative(until) = self.bind { Some(until) } else { None }
     }
 }
 

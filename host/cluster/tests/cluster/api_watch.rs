@@ -1,12 +1,13 @@
 //! The watch on an API server that is slow, forgets, cuts off, refuses and lies.
 
 use std::{
+    collections::BTreeMap,
     sync::{Arc, Mutex},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use plimsoll_cluster::ClusterWatch;
-use plimsoll_core::{Cluster, NodeRead, Pod, PodRead, Quantities, Read, View, WaitingChange};
+use plimsoll_core::{Cluster, NodeRead, Places, Pod, PodRead, Quantities, Read, View, WaitingChange};
 use plimsoll_harness::FakeApi;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -194,6 +195,24 @@ async fn nominated_pods_do_not_count_while_their_watch_is_stale_and_that_is_said
     followed.api.recover();
     followed.until("the nomination to count again", |cluster| placed(cluster, "n1") == ["p1", "p2"]).await;
     followed.until_so("the end of it", |followed| followed.watch.status().gaps(staleness).is_empty()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tentative_place_is_in_force_when_the_call_returns_and_ends_in_time() {
+    let mut followed = Followed::three_nodes(LONG).await;
+    let read = Pod::from_json(pod("p2", "").to_string().into()).unwrap();
+    let hold = |until| followed.watch.hold(Arc::new(read.placed_on("n1", &BTreeMap::new(), &BTreeMap::new())), until);
+    let started = Instant::now();
+    hold(started + LONG);
+    let shown = |followed: &Followed| placed(&followed.published.borrow(), "n1");
+    assert_eq!(shown(&followed), ["p1", "p2"]);
+    followed.watch.leave(read.uid());
+    assert_eq!(shown(&followed), ["p1"]);
+    hold(started + Duration::from_millis(200));
+    assert_eq!(shown(&followed), ["p1", "p2"]);
+    followed.until("the end of the place", |cluster| placed(cluster, "n1") == ["p1"]).await;
+    // The next look at what is overdue would come later.
+    assert!(started.elapsed() < Duration::from_secs(8));
 }
 
 #[tokio::test(flavor = "multi_thread")]

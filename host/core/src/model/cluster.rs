@@ -34,13 +34,15 @@ pub struct Cluster {
     facts: OnceLock<Arc<Facts>>,
     /// The pods whose bind another replica decides; each names its node.
     forwarded: Arc<[Arc<Pod>]>,
+    /// The pods that have a node before their bind has begun; each names it.
+    tentative: Arc<[Arc<Pod>]>,
 }
 
 /// The namespaces of a cluster by name.
 pub type Namespaces = Arc<HashMap<Arc<str>, Arc<Namespace>>>;
 
-/// Pods that count on their nodes before they are bound: a place is reserved for them, or they are nominated. By UID: a
-/// request about such a pod may not name that node.
+/// Pods that count on their nodes before they are bound: a place is reserved for them, perhaps tentatively, or they are
+/// nominated. By UID: a request about such a pod may not name that node.
 pub type Reserved = Arc<HashMap<Box<str>, Arc<Pod>>>;
 
 // === impl Cluster ===
@@ -63,6 +65,7 @@ impl Cluster {
             slots,
             reserved: Arc::clone(&self.reserved),
             forwarded: Arc::clone(&self.forwarded),
+            tentative: Arc::clone(&self.tentative),
             unlisted: Arc::clone(&self.unlisted),
             namespaces: self.namespaces.clone(),
             device_classes: Arc::clone(&self.device_classes),
@@ -84,6 +87,17 @@ impl Cluster {
     #[must_use]
     pub fn with_forwarded(self, forwarded: Arc<[Arc<Pod>]>) -> Self {
         Self { forwarded, ..self }
+    }
+
+    /// The pods with a tentative place: they count on the nodes that they name, and their binds have not begun.
+    pub fn tentative(&self) -> &Arc<[Arc<Pod>]> {
+        &self.tentative
+    }
+
+    /// The same snapshot, in which the places of these pods, which are on their nodes, are tentative.
+    #[must_use]
+    pub fn with_tentative_places(self, tentative: Arc<[Arc<Pod>]>) -> Self {
+        Self { tentative, ..self }
     }
 
     /// The same snapshot, in which these pods are on their nodes before they are bound.

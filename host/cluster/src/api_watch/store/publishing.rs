@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use plimsoll_core::{Cluster, DeviceClasses, Unlisted, UnlistedNode};
+use plimsoll_core::{Cluster, DeviceClasses, Pod, Unlisted, UnlistedNode};
 
-use super::{BindState, ClusterStore};
+use super::{BindState, ClusterStore, ReservedPod};
 
 // === impl ClusterStore ===
 
@@ -16,7 +16,7 @@ impl ClusterStore {
 
     /// The cluster as it is now, if that is another one than before.
     pub(in super::super) fn publish(&mut self) -> Option<Arc<Cluster>> {
-        let mut is_news = std::mem::take(&mut self.has_confirmed);
+        let mut is_news = std::mem::take(&mut self.has_changed_uncertain);
         for name in std::mem::take(&mut self.dirty) {
             is_news |= self.update_slot(&name);
         }
@@ -30,14 +30,22 @@ impl ClusterStore {
         let before_bound = before_bound.chain(self.reserved.values().map(|reserved| &reserved.pod));
         let reserved = Arc::new(before_bound.map(|pod| (pod.uid().into(), Arc::clone(pod))).collect());
         let next = self.cluster.successor(self.slots.clone()).with_unlisted(Arc::clone(&self.unlisted));
-        let forwarded = self.reserved.values().filter(|reserved| reserved.bind == BindState::Forwarded);
-        let next = next.with_forwarded(forwarded.map(|reserved| Arc::clone(&reserved.pod)).collect());
+        let next = next.with_forwarded(self.reserved_pods(|reserved| reserved.bind == BindState::Forwarded));
+        let next = next.with_tentative_places(self.reserved_pods(|reserved| reserved.until().is_some()));
         let next = match self.device_classes.publish().filter(|_| has_new_classes) {
             Some(all) => next.with_device_classes(Arc::new(DeviceClasses::new(all.values().map(AsRef::as_ref)))),
             None => next,
         };
         self.cluster = Arc::new(next.with_reserved(reserved).with_namespaces(self.namespaces.publish()));
         Some(Arc::clone(&self.cluster))
+    }
+
+    fn reserved_pods(&self, is_wanted: impl Fn(&ReservedPod) -> bool) -> Arc<[Arc<Pod>]> {
+        self.reserved
+            .values()
+            .filter(|reserved| is_wanted(reserved))
+            .map(|reserved| Arc::clone(&reserved.pod))
+            .collect()
     }
 
     /// Brings the slot of one node up to date, or its pods if it has none; whether that changes anything.

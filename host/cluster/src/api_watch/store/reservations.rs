@@ -23,8 +23,16 @@ impl ClusterStore {
         let _ = self.add_reserved(pod, BindState::Forwarded);
     }
 
+    /// The same for a pod that has a node and whose bind has not begun, until this moment. It stands in the way of no bind,
+    /// and no list of placed pods ends it.
+    pub(crate) fn hold(&mut self, pod: Arc<Pod>, until: Instant) {
+        // A pod that is placed or being bound needs none.
+        let _ = self.add_reserved(pod, BindState::Tentative(until));
+    }
+
     fn add_reserved(&mut self, pod: Arc<Pod>, bind: BindState) -> Result<ReservationId, NotReserved> {
         self.end_forwarded(pod.uid());
+        self.leave(pod.uid());
         let node_of = |pod: &Pod| pod.node().unwrap_or_default().into();
         if let Some((PodByUid(shown), _)) = self.pods.get_key_value(pod.uid()) {
             return Err(NotReserved::Placed(node_of(shown)));
@@ -36,13 +44,22 @@ impl ClusterStore {
         self.reservations_made += 1;
         let id = ReservationId { uid: pod.uid().into(), number: self.reservations_made };
         self.attach(&pod, true);
-        self.reserved.insert(id.uid.clone(), ReservedPod { number: id.number, pod, bind });
+        let reserved = ReservedPod { number: id.number, pod, bind };
+        self.has_changed_uncertain |= !reserved.is_certain();
+        self.reserved.insert(id.uid.clone(), reserved);
         Ok(id)
     }
 
     /// The other replica does not bind the pod.
     pub(crate) fn end_forwarded(&mut self, uid: &str) {
         if self.reserved.get(uid).is_some_and(|reserved| reserved.bind == BindState::Forwarded) {
+            self.end_reservation(uid);
+        }
+    }
+
+    /// The pod has no tentative place any more.
+    pub(crate) fn leave(&mut self, uid: &str) {
+        if self.reserved.get(uid).is_some_and(|reserved| reserved.until().is_some()) {
             self.end_reservation(uid);
         }
     }
@@ -82,16 +99,16 @@ impl ClusterStore {
         }
     }
 
-    /// The number of pods that are reserved.
+    /// The number of pods that are reserved, and not only tentatively.
     pub(crate) fn reserved(&self) -> usize {
-        self.reserved.len()
+        self.reserved.values().filter(|reserved| reserved.until().is_none()).count()
     }
 
     /// Since when the oldest reservation waits for the watch; those whose bind is under way do not.
     pub(crate) fn oldest_unconfirmed(&self) -> Option<Instant> {
         let settled = |reserved: &ReservedPod| match reserved.bind {
             BindState::Settled(settled) => Some(settled),
-            BindState::Open | BindState::Forwarded => None,
+            BindState::Open | BindState::Forwarded | BindState::Tentative(_) => None,
         };
         self.reserved.values().filter_map(settled).min()
     }
@@ -99,6 +116,7 @@ impl ClusterStore {
     /// Takes the pod with this UID off the node that it is reserved for; if it is nominated, it counts there again.
     pub(super) fn end_reservation(&mut self, uid: &str) {
         if let Some(reserved) = self.reserved.remove(uid) {
+            self.has_changed_uncertain |= !reserved.is_certain();
             self.detach(&reserved.pod);
             self.show_nominated(uid);
         }

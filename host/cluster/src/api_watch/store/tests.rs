@@ -256,11 +256,7 @@ fn what_the_watch_shows_is_right_where_a_reservation_was_not() {
 
 #[test]
 fn a_pod_is_on_one_node_placed_before_reserved_before_nominated() {
-    let (mut store, start) = (with_two_nodes(), Instant::now());
-    let on = |store: &mut ClusterStore| {
-        store.publish();
-        ["n1", "n2"].map(|name| placed(store.published(), name).contains(&"u3".to_owned()))
-    };
+    let (mut store, start, on) = (with_two_nodes(), Instant::now(), u3_on);
     store.show_waiting(&waiting("p3", "u3", "n1"));
     assert_eq!(on(&mut store), [true, false]);
     store.show_waiting(&waiting("p3", "u3", "n1"));
@@ -271,17 +267,105 @@ fn a_pod_is_on_one_node_placed_before_reserved_before_nominated() {
     assert_eq!(on(&mut store), [true, false], "the bind has failed");
     // It keeps its place for a moment, since the watch of placed pods may be behind.
     store.leave_waiting("u3".into(), start);
-    let end = store.end_left_nominations(start).unwrap();
+    let end = store.end_overdue(start).unwrap();
     assert_eq!((on(&mut store), end - start <= seconds(5)), ([true, false], true));
     store.show_waiting(&waiting("p3", "u3", "n2"));
-    assert_eq!((store.end_left_nominations(end), on(&mut store)), (None, [false, true]), "it has come back");
+    assert_eq!((store.end_overdue(end), on(&mut store)), (None, [false, true]), "it has come back");
     store.leave_waiting("u3".into(), end);
-    store.end_left_nominations(end + seconds(5));
+    store.end_overdue(end + seconds(5));
     assert_eq!(on(&mut store), [false, false]);
     store.show_waiting(&waiting("p3", "u3", "n2"));
     store.show_pod(pod("p3", "u3", "n1", "x"));
     store.show_waiting(&waiting("p3", "u3", "n2"));
     assert_eq!(on(&mut store), [true, false], "events of the other watch come too late");
+}
+
+/// Whether the pod u3 is on n1 and on n2, each time in a new snapshot.
+fn u3_on(store: &mut ClusterStore) -> [bool; 2] {
+    store.publish();
+    ["n1", "n2"].map(|name| placed(store.published(), name).contains(&"u3".to_owned()))
+}
+
+fn u3(node: &str) -> Pod {
+    pod("p3", "u3", node, "x")
+}
+
+#[test]
+fn a_tentative_place_ends_in_each_of_its_ways_and_in_no_other() {
+    type End = fn(&mut ClusterStore, Instant);
+    let no_longer: End = |store, start| {
+        store.leave_waiting("u3".into(), start + seconds(1));
+        assert_eq!(u3_on(store), [true, false], "the watch of placed pods may be behind");
+        assert_eq!(store.end_overdue(start + seconds(1)), Some(start + seconds(2)));
+        store.end_overdue(start + seconds(2));
+    };
+    let list_and_read: End = |store, start| {
+        store.begin_list(Resource::Pods);
+        store.end_list(Resource::Pods, start + seconds(9));
+        store.observe(&u3(""), start + seconds(9));
+        store.end_forwarded("u3");
+    };
+    let table: [(&str, End, [bool; 2]); 14] = [
+        ("nothing", |_, _| {}, [true, false]),
+        ("too little time", |store, start| assert!(store.end_overdue(start + seconds(9)).is_some()), [true, false]),
+        ("another is left", |store, _| store.leave("u1"), [true, false]),
+        ("it is shown without a nomination", |store, _| store.show_waiting(&waiting("p3", "u3", "")), [true, false]),
+        ("a list and a read without it", list_and_read, [true, false]),
+        ("time", |store, start| assert_eq!(store.end_overdue(start + seconds(10)), None), [false, false]),
+        ("it is left", |store, _| store.leave("u3"), [false, false]),
+        ("it waits no longer", no_longer, [false, false]),
+        ("it is deleted", |store, _| store.remove_pod(&u3("n1")), [false, false]),
+        ("another place", |store, start| store.hold(Arc::new(u3("n2")), start + seconds(10)), [false, true]),
+        ("it is bound", |store, _| store.show_pod(u3("n2")), [false, true]),
+        ("a bind", |store, _| drop(reserved(store, u3("n2"))), [false, true]),
+        ("a bind by another replica", |store, _| store.forward(Arc::new(u3("n2"))), [false, true]),
+        ("it is nominated", |store, _| store.show_waiting(&waiting("p3", "u3", "n2")), [false, true]),
+    ];
+    for (what, end, expected) in table {
+        let (mut store, start) = (with_two_nodes(), Instant::now());
+        store.hold(Arc::new(u3("n1")), start + seconds(10));
+        assert_eq!((u3_on(&mut store), store.published().tentative().len()), ([true, false], 1));
+        assert_eq!((store.reserved(), store.oldest_unconfirmed()), (0, None));
+        assert_eq!(store.end_overdue(start), Some(start + seconds(10)));
+        end(&mut store, start);
+        assert_eq!(u3_on(&mut store), expected, "{what}");
+        let is_tentative = store.reserved.get("u3").is_some_and(|reserved| reserved.until().is_some());
+        assert_eq!(store.published().tentative().len(), usize::from(is_tentative), "{what}");
+    }
+}
+
+#[test]
+fn a_pod_that_is_placed_or_being_bound_gets_no_tentative_place_and_a_nominated_one_gets_it() {
+    let hold = |store: &mut ClusterStore| store.hold(Arc::new(u3("n2")), Instant::now() + seconds(10));
+    let mut store = with_two_nodes();
+    store.show_waiting(&waiting("p3", "u3", "n1"));
+    hold(&mut store);
+    assert_eq!(u3_on(&mut store), [false, true]);
+    store.show_waiting(&waiting("p3", "u3", "n1"));
+    assert_eq!(u3_on(&mut store), [false, true], "this nomination is no news");
+    store.leave("u3");
+    assert_eq!(u3_on(&mut store), [true, false]);
+    let id = reserved(&mut store, u3("n1"));
+    hold(&mut store);
+    assert_eq!(u3_on(&mut store), [true, false], "it is being bound");
+    store.settle_at(&id, None, Instant::now());
+    hold(&mut store);
+    assert_eq!(u3_on(&mut store), [true, false], "it was bound");
+    store.show_pod(u3("n1"));
+    hold(&mut store);
+    assert_eq!((u3_on(&mut store), store.published().tentative().len()), ([true, false], 0), "it is placed");
+}
+
+#[test]
+fn a_tentative_place_that_becomes_certain_on_its_node_is_published() {
+    let ends: [fn(&mut ClusterStore); 2] = [|store| store.show_pod(u3("n1")), |store| drop(reserved(store, u3("n1")))];
+    for end in ends {
+        let mut store = with_two_nodes();
+        store.hold(Arc::new(u3("n1")), Instant::now());
+        assert_eq!(store.publish().unwrap().tentative().len(), 1);
+        end(&mut store);
+        assert!(store.publish().unwrap().tentative().is_empty());
+    }
 }
 
 #[test]

@@ -1,13 +1,14 @@
 //! Pods without a node. A nominated one counts on the node that is written into its status, until it is bound.
 
 use std::{
+    collections::HashMap,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use plimsoll_core::{Pod, WaitingChange, WaitingPod};
 
-use super::{ClusterStore, NominatedPod, Resource};
+use super::{BindState, ClusterStore, NominatedPod, ReservedPod, Resource};
 
 /// The time that a pod keeps its place after it has left the watch of waiting pods: the event does not say whether it
 /// was bound, and the watch of placed pods may be behind. Beyond, a pod that was not bound would keep others away.
@@ -43,6 +44,7 @@ impl ClusterStore {
         }
         self.end_nomination(uid);
         if let Some(pod) = pod {
+            self.leave(uid);
             let pod = Arc::new(self.pool.share(pod));
             self.nominated.insert(uid.into(), NominatedPod { pod, left: None });
             self.show_nominated(uid);
@@ -63,6 +65,9 @@ impl ClusterStore {
         if let Some(nominated) = self.nominated.get_mut(&uid) {
             nominated.left.get_or_insert(now);
         }
+        if let Some(ReservedPod { bind: BindState::Tentative(until), .. }) = self.reserved.get_mut(&uid) {
+            *until = (*until).min(now + MAX_LAG);
+        }
         self.forget_waiting(uid);
     }
 
@@ -72,14 +77,18 @@ impl ClusterStore {
         }
     }
 
-    /// Ends the nominations of pods that have left the watch too long ago; returns when the next one ends.
-    pub(crate) fn end_left_nominations(&mut self, now: Instant) -> Option<Instant> {
-        let ends = |nominated: &NominatedPod| Some(nominated.left? + MAX_LAG);
-        let over = self.nominated.iter().filter(|(_, nominated)| ends(nominated).is_some_and(|end| end <= now));
-        for uid in over.map(|(uid, _)| uid.clone()).collect::<Vec<_>>() {
+    /// Ends the places that are over: those of nominated pods that have left the watch too long ago, and tentative ones.
+    /// Returns when the next one ends.
+    pub(crate) fn end_overdue(&mut self, now: Instant) -> Option<Instant> {
+        let left = |nominated: &NominatedPod| Some(nominated.left? + MAX_LAG);
+        for uid in overdue(&self.nominated, left, now) {
             self.end_nomination(&uid);
         }
-        self.nominated.values().filter_map(ends).min()
+        for uid in overdue(&self.reserved, ReservedPod::until, now) {
+            self.end_reservation(&uid);
+        }
+        let tentative = self.reserved.values().filter_map(ReservedPod::until);
+        self.nominated.values().filter_map(left).chain(tentative).min()
     }
 
     /// Lets nominated pods count, or not: those of a watch that has gone silent may be gone.
@@ -124,4 +133,10 @@ impl ClusterStore {
         let nominated = self.nominated.get(uid).filter(|_| !is_hidden)?;
         Some(Arc::clone(&nominated.pod))
     }
+}
+
+/// The UIDs of the pods whose place has ended by now.
+fn overdue<P>(pods: &HashMap<Box<str>, P>, end: impl Fn(&P) -> Option<Instant>, now: Instant) -> Vec<Box<str>> {
+    let over = pods.iter().filter(|(_, pod)| end(pod).is_some_and(|end| end <= now));
+    over.map(|(uid, _)| uid.clone()).collect()
 }

@@ -20,7 +20,10 @@ enum Step {
     /// does not wait any more.
     Wait(u8, u8),
     LeaveWaiting(u8),
-    EndLeftNominations,
+    /// The pod has a tentative place on this node for so many steps, or none any more.
+    Hold(u8, u8, u8),
+    Leave(u8),
+    EndOverdue,
     /// Nominated pods count from now on, or not.
     CountNominated(bool),
     /// A bind of the pod to the node reserves its place, if it may.
@@ -49,7 +52,9 @@ fn any_step() -> impl Strategy<Value = Step> {
         pods.clone().prop_map(Step::RemovePod),
         (pods.clone(), 0u8..6).prop_map(|(pod, node)| Step::Wait(pod, node)),
         pods.clone().prop_map(Step::LeaveWaiting),
-        Just(Step::EndLeftNominations),
+        (pods.clone(), nodes.clone(), 0u8..9).prop_map(|(pod, node, length)| Step::Hold(pod, node, length)),
+        pods.clone().prop_map(Step::Leave),
+        Just(Step::EndOverdue),
         any::<bool>().prop_map(Step::CountNominated),
         (pods.clone(), nodes.clone()).prop_map(|(pod, node)| Step::Reserve(pod, node)),
         binds.clone().prop_map(Step::Succeed),
@@ -74,6 +79,8 @@ struct Model {
     waiting: BTreeSet<u8>,
     /// The node of each, and the step at which it has left the watch.
     nominated: BTreeMap<u8, (u8, Option<u32>)>,
+    /// The node of each, and the step at which it ends.
+    tentative: BTreeMap<u8, (u8, u32)>,
     hides_nominated: bool,
 }
 
@@ -142,12 +149,14 @@ impl Both {
                 model.pods.insert(pod, (node, app));
                 model.reserved.remove(&pod);
                 model.nominated.remove(&pod);
+                model.tentative.remove(&pod);
             }
             Step::RemovePod(pod) => {
                 store.remove_pod(&mk_pod(pod, 0, 0));
                 model.pods.remove(&pod);
                 model.reserved.remove(&pod);
                 model.nominated.remove(&pod);
+                model.tentative.remove(&pod);
             }
             Step::Wait(pod, 5) => {
                 store.put(WatchedObject::Waiting(format!("u{pod}").into(), None));
@@ -160,11 +169,23 @@ impl Both {
             }
             Step::LeaveWaiting(pod) => {
                 store.leave_waiting(format!("u{pod}").into(), self.start + seconds(u64::from(*now)));
-                model.leave(*now, |number| number == pod);
+                model.leave(*now, [pod]);
             }
-            Step::EndLeftNominations => {
-                store.end_left_nominations(self.start + seconds(u64::from(*now)));
+            Step::Hold(pod, node, length) => {
+                let until = *now + u32::from(length);
+                store.hold(Arc::new(mk_pod(pod, node, 0)), self.start + seconds(u64::from(until)));
+                if !model.pods.contains_key(&pod) && !model.reserved.contains_key(&pod) {
+                    model.tentative.insert(pod, (node, until));
+                }
+            }
+            Step::Leave(pod) => {
+                store.leave(&format!("u{pod}"));
+                model.tentative.remove(&pod);
+            }
+            Step::EndOverdue => {
+                store.end_overdue(self.start + seconds(u64::from(*now)));
                 model.nominated.retain(|_, (_, left)| left.is_none_or(|left| left >= *now));
+                model.tentative.retain(|_, (_, until)| *until > *now);
             }
             Step::CountNominated(counts) => {
                 store.count_nominated(counts);
@@ -188,7 +209,8 @@ impl Both {
                     model.wait(pod, node);
                 }
                 store.end_list(Resource::Waiting, self.start + seconds(u64::from(*now)));
-                model.leave(*now, |pod| !is_listed(&pod));
+                let gone: Vec<u8> = model.waiting.iter().copied().filter(|pod| !is_listed(pod)).collect();
+                model.leave(*now, gone);
             }
             Step::Publish => self.publish_and_compare(),
         }
@@ -201,6 +223,7 @@ impl Both {
             (Some((node, _)), _) => assert_eq!(result, Err(NotReserved::Placed(name(*node)))),
             (None, Some(place)) => assert_eq!(result, Err(NotReserved::Undecided(name(place.node)))),
             (None, None) => {
+                self.model.tentative.remove(&pod);
                 self.model.reserved.insert(pod, Place { bind: self.binds.len(), node, settled: None });
                 self.binds.push((pod, result.unwrap()));
             }
@@ -298,6 +321,12 @@ impl Both {
             reserved.map(|pod| format!("{} {}", pod.uid(), pod.node().unwrap())).collect()
         };
         assert_eq!(uids(&now), uids(&expected));
+        let tentative = now.tentative().iter();
+        let tentative: BTreeSet<_> =
+            tentative.map(|pod| (pod.uid().to_owned(), pod.node().unwrap().to_owned())).collect();
+        let expected = self.model.tentative.iter().map(|(pod, (node, _))| (format!("u{pod}"), format!("n{node}")));
+        assert!(tentative.iter().cloned().eq(expected), "{tentative:?}");
+        assert!(tentative.iter().all(|(uid, node)| now.reserved()[uid.as_str()].node() == Some(node)));
         assert_carried_over(&before, &now);
         let left: BTreeSet<&str> = self.store.entries.keys().map(AsRef::as_ref).collect();
         assert!(left.iter().all(|name| !self.store.entries[*name].is_void()), "{left:?}");
@@ -333,17 +362,25 @@ impl Model {
     /// A pod waits, and is nominated for this node if it is one.
     fn wait(&mut self, pod: u8, node: u8) {
         self.waiting.insert(pod);
-        self.nominated.remove(&pod);
+        let before = self.nominated.remove(&pod).map(|(node, _)| node);
         if node < 4 && !self.pods.contains_key(&pod) {
             self.nominated.insert(pod, (node, None));
+            if before != Some(node) {
+                self.tentative.remove(&pod);
+            }
         }
     }
 
     /// These pods wait no more.
-    fn leave(&mut self, now: u32, has_left: impl Fn(u8) -> bool) {
-        self.waiting.retain(|pod| !has_left(*pod));
-        for (_, (_, left)) in self.nominated.iter_mut().filter(|(pod, _)| has_left(**pod)) {
-            left.get_or_insert(now);
+    fn leave(&mut self, now: u32, pods: impl IntoIterator<Item = u8>) {
+        for pod in pods {
+            self.waiting.remove(&pod);
+            if let Some((_, left)) = self.nominated.get_mut(&pod) {
+                left.get_or_insert(now);
+            }
+            if let Some((_, until)) = self.tentative.get_mut(&pod) {
+                *until = (*until).min(now + 1);
+            }
         }
     }
 
@@ -352,11 +389,13 @@ impl Model {
         let nodes = self.nodes.iter().map(|(node, zone)| mk_node(*node, *zone, 0)).collect();
         let pods = self.pods.iter().map(|(number, (node, app))| mk_pod(*number, *node, *app));
         let reserved = self.reserved.iter().map(|(number, place)| mk_pod(*number, place.node, 0));
-        let is_hidden = |number: &u8| self.hides_nominated || self.reserved.contains_key(number);
+        let tentative = self.tentative.iter().map(|(number, (node, _))| mk_pod(*number, *node, 0));
+        let is_reserved = |number: &u8| self.reserved.contains_key(number) || self.tentative.contains_key(number);
+        let is_hidden = |number: &u8| self.hides_nominated || is_reserved(number);
         let nominated = self.nominated.iter().filter(|(number, _)| !is_hidden(number));
         let nominated =
             nominated.map(|(number, (node, _))| Pod::placed_from_json(mk_waiting(*number, *node).as_bytes()).unwrap());
-        let mut pods: Vec<Pod> = pods.chain(reserved).chain(nominated).collect();
+        let mut pods: Vec<Pod> = pods.chain(reserved).chain(tentative).chain(nominated).collect();
         pods.sort_by(|a, b| a.name().cmp(b.name()));
         Cluster::from_objects(nodes, pods)
     }
