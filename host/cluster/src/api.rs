@@ -3,6 +3,7 @@
 mod credentials;
 mod error;
 mod fence;
+mod nominate;
 
 use std::{collections::BTreeMap, env, fmt, path::Path, sync::Arc, time::Duration};
 
@@ -14,7 +15,7 @@ use kube::{
 use serde_json::json;
 
 pub(crate) use self::error::error_text;
-pub use self::{credentials::Credentials, error::ConnectError};
+pub use self::{credentials::Credentials, error::ConnectError, nominate::NominateError};
 use self::{credentials::shown_url, error::TOKEN, fence::fenced_client};
 use crate::term::Term;
 

@@ -26,7 +26,7 @@ mod snapshot;
 mod snapshot_watch;
 mod term;
 
-pub use api::{ApiServer, ConnectError, Credentials};
+pub use api::{ApiServer, ConnectError, Credentials, NominateError};
 pub use api_watch::{ClusterWatch, ResourceStatus, WatchStatus};
 pub use binder::ApiBinder;
 pub use lease::{Leadership, LeadershipState, LeaseConfig, URL_ANNOTATION};

@@ -79,7 +79,7 @@ impl Followed {
     }
 }
 
-async fn soon<T>(what: &str, done: impl Future<Output = T>) -> T {
+pub(crate) async fn soon<T>(what: &str, done: impl Future<Output = T>) -> T {
     #[expect(clippy::disallowed_methods, reason = "the simulation has no part in a test outside of the crate")]
     let done = tokio::time::timeout(PATIENCE, done).await;
     done.unwrap_or_else(|_| panic!("waited in vain for {what}"))

@@ -15,6 +15,7 @@ mod api_watch;
 mod binding;
 mod connecting;
 mod errors;
+mod nominating;
 mod reading;
 mod snapshot_watch;
 

@@ -234,6 +234,26 @@ impl Objects {
         (201, json!({"kind": "Status", "apiVersion": "v1", "status": "Success", "code": 201}))
     }
 
+    /// Carries out a JSON patch of a pod's status: tests, additions and removals of members. As in the real one, a test for
+    /// null passes where there is nothing, and the manager of a nomination is kept.
+    pub(super) fn patch_status(&mut self, namespace: &str, name: &str, patch: &Value, manager: &str) -> Reply {
+        let Some(mut pod) = self.pods.get(&key(namespace, name)).cloned() else { return refusal(404, "no such pod") };
+        if pod["status"].is_null() {
+            pod["status"] = json!({});
+        }
+        for step in patch.as_array().into_iter().flatten() {
+            if apply(&mut pod, step).is_none() {
+                return refusal(422, &format!("the patch does not apply: {step}"));
+            }
+        }
+        let fields = json!({"f:status": {"f:nominatedNodeName": {}}});
+        let entry = json!({"manager": manager, "operation": "Update", "subresource": "status", "fieldsV1": fields});
+        let is_nominated = pod["status"]["nominatedNodeName"].is_string();
+        pod["metadata"]["managedFields"] = if is_nominated { json!([entry]) } else { json!([]) };
+        self.put_pod(pod.clone());
+        (200, pod)
+    }
+
     /// Gives an object the next version.
     fn stamp(&mut self, object: &mut Value) {
         self.version += 1;
@@ -261,6 +281,21 @@ pub(super) fn refusal(status: u16, message: &str) -> Reply {
     };
     let body = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": message, "reason": reason, "code": status});
     (status, body)
+}
+
+/// Carries out one step of a JSON patch; none if it does not apply.
+fn apply(object: &mut Value, step: &Value) -> Option<()> {
+    let (parent, member) = step["path"].as_str()?.rsplit_once('/')?;
+    let parent = object.pointer_mut(parent)?.as_object_mut()?;
+    match step["op"].as_str()? {
+        "test" => (parent.get(member).unwrap_or(&Value::Null) == &step["value"]).then_some(()),
+        "add" => {
+            parent.insert(member.to_owned(), step["value"].clone());
+            Some(())
+        }
+        "remove" => parent.remove(member).map(drop),
+        _ => None,
+    }
 }
 
 fn is_placed(pod: &Value) -> bool {

@@ -154,6 +154,10 @@ fn answer(state: &mut State, request: &Request) -> Answer {
                 }
             }
         }
+        ("PATCH", ["api", "v1", "namespaces", namespace, "pods", name, "status"]) => {
+            state.patches.push((request.path().to_owned(), body.clone()));
+            state.objects.patch_status(namespace, name, &body, request.parameter("fieldManager").unwrap_or_default())
+        }
         ("PATCH", ["apis", "storage.k8s.io", "v1", "namespaces", _, "csistoragecapacities", _]) => {
             state.patches.push((request.path().to_owned(), body));
             (200, json!({"metadata": {}, "storageClassName": "none"}))
