@@ -54,8 +54,8 @@ pub(crate) struct ClusterStore {
     lists: [u64; Resource::ALL.len()],
     /// Nodes whose changes wait to be published.
     dirty: BTreeSet<Arc<str>>,
-    /// Whether a forwarded or tentative place has ended since the last publication: there may be no slot that shows it.
-    has_ended_uncertain: bool,
+    /// Whether a forwarded or tentative place has begun or ended since the last publication: perhaps no slot shows it.
+    has_changed_uncertain: bool,
     slots: Slots,
     /// The pods of the nodes that are not published.
     unlisted: Unlisted,
@@ -205,7 +205,7 @@ impl ClusterStore {
         let shown = self.pods.remove_entry(pod.uid()).map(|(PodByUid(pod), _)| pod);
         // The watch shows it on a node: that is final, regardless of its reservation.
         let reserved = self.reserved.remove(pod.uid());
-        self.has_ended_uncertain |= reserved.as_ref().is_some_and(|reserved| !reserved.is_certain());
+        self.has_changed_uncertain |= reserved.as_ref().is_some_and(|reserved| !reserved.is_certain());
         let before = [shown, reserved.map(|reserved| reserved.pod)];
         let same = before.iter().flatten().find(|old| is_readable && ***old == pod).cloned();
         let pod = same.unwrap_or_else(|| Arc::new(pod));

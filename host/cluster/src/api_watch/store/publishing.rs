@@ -16,7 +16,7 @@ impl ClusterStore {
 
     /// The cluster as it is now, if that is another one than before.
     pub(in super::super) fn publish(&mut self) -> Option<Arc<Cluster>> {
-        let mut is_news = std::mem::take(&mut self.has_ended_uncertain);
+        let mut is_news = std::mem::take(&mut self.has_changed_uncertain);
         for name in std::mem::take(&mut self.dirty) {
             is_news |= self.update_slot(&name);
         }

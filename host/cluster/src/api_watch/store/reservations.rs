@@ -44,7 +44,9 @@ impl ClusterStore {
         self.reservations_made += 1;
         let id = ReservationId { uid: pod.uid().into(), number: self.reservations_made };
         self.attach(&pod, true);
-        self.reserved.insert(id.uid.clone(), ReservedPod { number: id.number, pod, bind });
+        let reserved = ReservedPod { number: id.number, pod, bind };
+        self.has_changed_uncertain |= !reserved.is_certain();
+        self.reserved.insert(id.uid.clone(), reserved);
         Ok(id)
     }
 
@@ -114,7 +116,7 @@ impl ClusterStore {
     /// Takes the pod with this UID off the node that it is reserved for; if it is nominated, it counts there again.
     pub(super) fn end_reservation(&mut self, uid: &str) {
         if let Some(reserved) = self.reserved.remove(uid) {
-            self.has_ended_uncertain |= !reserved.is_certain();
+            self.has_changed_uncertain |= !reserved.is_certain();
             self.detach(&reserved.pod);
             self.show_nominated(uid);
         }
