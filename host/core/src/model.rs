@@ -45,7 +45,7 @@ pub use binder::{BindError, BindQuery, Binder, Binding, IsUnchanged, Leader, Not
 pub use blocking::Blocking;
 pub use clock::{Clock, SystemClock};
 pub use cluster::{Cluster, Namespaces, Reserved};
-pub use config::{Gang, Mode, OnError, PROGRAM_VERBS, PolicyConfig};
+pub use config::{Mode, OnError, PROGRAM_VERBS, PlaceMode, PolicyConfig};
 pub use facts::{
     AbsentFacts, FactAccess, FactSource, FactValue, Facts, MAX_FACT_KEY_BYTES, MAX_FACT_TEXT_BYTES, MAX_FACTS,
     MAX_SOURCE_BYTES, MAX_TOTAL_FACT_BYTES, MAX_TOTAL_FACTS, SidecarFacts, check_source_name,

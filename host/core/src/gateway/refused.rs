@@ -25,7 +25,7 @@ impl Deciding<'_> {
         let uid = query.pod.uid();
         if query.nodes.len() > 1 && gateway.nominations.tried(uid, node, now) {
             gateway.leave(uid);
-            gateway.notify_nominator();
+            gateway.notify_keeper();
         }
         gateway.waiting.nominated(uid).is_some_and(|shown| shown.is_own && *shown.node == *node)
             || gateway.nominations.is_for(uid, node)
@@ -138,7 +138,7 @@ impl Deciding<'_> {
         let Some(shown) = gateway.waiting.shown(pod.uid()) else { return };
         gateway.nominations.choose(pod, slot, shown, now);
         gateway.hold(pod, slot.node.name(), now + 2 * LIFETIME);
-        gateway.notify_nominator();
+        gateway.notify_keeper();
     }
 }
 

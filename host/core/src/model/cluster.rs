@@ -80,7 +80,7 @@ impl Cluster {
 
     /// The snapshot without the pods whose bind another replica decides; none if there are none.
     pub(crate) fn without_forwarded(&self) -> Option<Self> {
-        self.without_each(None, self.forwarded.iter())
+        self.without_all(&self.forwarded_pods())
     }
 
     /// The same snapshot, in which another replica decides about the binds of these pods, which are on their nodes.
@@ -144,6 +144,11 @@ impl Cluster {
     pub(crate) fn has_facts_and_namespaces_of(&self, other: &Self) -> bool {
         let of = |cluster: &Self| (cluster.facts.get().map(Arc::as_ptr), cluster.namespaces.as_ref().map(Arc::as_ptr));
         of(self) == of(other)
+    }
+
+    /// MERGE: provided by the claims watch.
+    pub(crate) fn has_late_volumes(&self, _: &Pod) -> Option<bool> {
+        None
     }
 
     /// The namespace with this name; none if it is not known.

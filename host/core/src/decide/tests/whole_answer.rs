@@ -59,7 +59,7 @@ fn mk_fixture(cluster: Arc<Cluster>) -> (Fixture, Arc<Held>) {
     let held = Arc::new(Held::default());
     fixture.gateway.answer_for_whole_cluster();
     fixture.gateway.set_places(Arc::clone(&held) as _);
-    fixture.gateway.set_nominator(Box::new(|| {}));
+    fixture.gateway.set_keeper(true, Box::new(|| {}));
     show(&fixture, &mk_pod(), None);
     (fixture, held)
 }
@@ -102,7 +102,7 @@ fn histogram(outcome: &FilterOutcome) -> Vec<(String, usize, usize)> {
 }
 
 fn due(fixture: &Fixture) -> Vec<NominationPatch> {
-    fixture.gateway.due_nominations().0
+    fixture.gateway.keep_places().0
 }
 
 fn full(count: usize) -> Vec<Json> {
