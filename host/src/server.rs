@@ -44,7 +44,7 @@ pub(crate) struct Server {
     stop_admin: watch::Sender<bool>,
     wire: Listening,
     admin: Listening,
-    /// It never ends without such a listener.
+    /// Pending for ever if there is no probes listener.
     probes: Listening,
     state: Arc<AdminState>,
     // Dropping a watch ends and joins its thread.

@@ -44,9 +44,9 @@ pub(super) fn scheduler_config(args: &SchedulerConfigArgs) -> Result<ExitCode> {
     let roster = load_all(&args.policies, &args.engine, args.output)?;
     if binds(args) {
         one_binder(&roster)?;
+        one_giver_of_places(&roster)?;
     }
     let bind_group = bind_group(args, &roster);
-    one_giver_of_places(&roster)?;
     remark_on_limits(args, &roster, bind_group);
     let scales = Scales::new(args, &roster)?;
     let mut groups: Vec<_> = roster.groups().collect();

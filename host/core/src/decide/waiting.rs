@@ -103,8 +103,8 @@ pub(crate) struct Refusal<'r> {
     pub(crate) cluster: Option<&'r Arc<Cluster>>,
     /// The number of changes before the decision.
     pub(crate) changes: u64,
-    /// Whether another node of the cluster would keep the pod.
-    pub(crate) is_free: bool,
+    /// Whether another node of the cluster would keep the pod, where the answer is about all of them.
+    pub(crate) is_free: Option<bool>,
     /// Whether the nodes that policies reject have one text.
     pub(crate) is_united: bool,
     pub(crate) now: Instant,
@@ -170,9 +170,10 @@ impl WaitingPods {
             cluster: refusal.cluster.map(Arc::downgrade).unwrap_or_default(),
             changes: refusal.changes,
             at: Some(now),
-            is_free: refusal.is_free,
+            // kube-scheduler may reject by a filter that is not modelled: that a pass finds the pod to fit then is no news.
+            is_free: refusal.is_free.unwrap_or(entry.decided.is_free),
         };
-        entry.budget.asked(refusal.is_free, freed);
+        entry.budget.asked(refusal.is_free == Some(true), freed);
         entry.messages.form(group, said, is_united, now)
     }
 

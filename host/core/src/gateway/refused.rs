@@ -63,7 +63,7 @@ impl Deciding<'_> {
             offered: context.len(),
             cluster,
             changes: self.changes,
-            is_free: !free.untried.is_empty(),
+            is_free: completes.then_some(!free.untried.is_empty()),
             is_united: is_small,
             now,
         };
