@@ -46,6 +46,11 @@ impl Claim {
     pub fn unbound(namespace: &str, name: &str) -> Self {
         Self { name: Fingerprint::of(&(namespace, name)), is_bound: false }
     }
+
+    /// Whether it is bound for good.
+    pub fn is_bound(&self) -> bool {
+        self.is_bound
+    }
 }
 
 // === impl BoundClaims ===
@@ -56,9 +61,9 @@ impl BoundClaims {
         self.0.contains(&claim.name)
     }
 
-    /// Takes a claim as it is now.
-    pub fn put(&mut self, claim: &Claim) {
-        if claim.is_bound {
+    /// From now on the claim is bound, or not, whatever it says itself.
+    pub fn set(&mut self, claim: &Claim, is_bound: bool) {
+        if is_bound {
             self.0.insert(claim.name);
         } else {
             self.0.remove(&claim.name);
@@ -83,7 +88,8 @@ mod tests {
             (r#""name":"data","namespace":"web""#, false),
         ];
         for (metadata, is_bound) in table {
-            bound.put(&claim(metadata).unwrap());
+            let claim = claim(metadata).unwrap();
+            bound.set(&claim, claim.is_bound());
             assert_eq!(bound.contains(&Claim::unbound("web", "data")), is_bound, "{metadata}");
             bound.0.clear();
         }
