@@ -393,7 +393,9 @@ mod tests {
     #[test]
     fn a_pod_has_late_volumes_if_it_has_a_resource_claim_or_a_claim_that_is_not_known_as_bound() {
         let mut bound = BoundClaims::default();
-        ["data", "p-scratch"].map(|name| bound.set(&crate::model::Claim::unbound("web", name), true));
+        for name in ["data", "p-scratch"] {
+            bound.set(&crate::model::Claim::unbound("web", name), true);
+        }
         let (unknown, known) = (Cluster::default(), Cluster::default().with_bound_claims(Some(Arc::new(bound))));
         let known = known.successor(Slots::default());
         let claim = |name: &str| format!(r#"{{"name":"v","persistentVolumeClaim":{{"claimName":"{name}"}}}}"#);
