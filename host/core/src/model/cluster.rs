@@ -155,11 +155,6 @@ impl Cluster {
         of(self) == of(other)
     }
 
-    /// MERGE: provided by the claims watch.
-    pub(crate) fn has_late_volumes(&self, _: &Pod) -> Option<bool> {
-        None
-    }
-
     /// The namespace with this name; none if it is not known.
     pub(crate) fn namespace(&self, name: &str) -> Option<&Namespace> {
         self.namespaces.as_ref()?.get(name).map(AsRef::as_ref)
