@@ -17,6 +17,9 @@ use tracing::debug;
 
 use crate::{metrics::NominationMetrics, trouble::Trouble};
 
+/// From this version on kube-scheduler nominates pods that wait for volumes or claims (KEP-5278).
+const NOMINATES: (u32, u32) = (1, 35);
+
 /// Time limit for the API server.
 const API_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -61,6 +64,12 @@ impl PlaceKeeper {
     /// Does what is due; it never returns.
     pub(crate) async fn run(self: Arc<Self>) {
         let mut sending = JoinSet::new();
+        let keeper = Arc::clone(&self);
+        sending.spawn(async move {
+            if keeper.api.version().await >= NOMINATES {
+                keeper.gateway.expect_nominations();
+            }
+        });
         loop {
             let (patches, next) = self.gateway.keep_places();
             for patch in patches {
