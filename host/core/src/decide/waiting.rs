@@ -3,7 +3,7 @@
 //! ```text
 //!  watch ─────> shown, gone ──┐                    ┌──> stable reasons (messages)
 //!  /filter ───> refused,    ──┼──> WaitingPods ────┼──> due, woken (gateway/revisit)
-//!               passed        │    by UID          ├──> nominations (gateway/nominate)
+//!               passed        │    by UID          ├──> nominations (gateway/refused)
 //!  revisit ───> decided ──────┘                    └──> pending (admin API)
 //! ```
 
@@ -32,6 +32,9 @@ const MAX_BYTES: usize = 64 << 20;
 /// least every 5.5 minutes.
 const MAX_AGE: Duration = Duration::from_mins(10);
 
+/// The time between two searches for old entries.
+const PURGE_INTERVAL: Duration = Duration::from_secs(1);
+
 /// The watch shows a change of pods and nodes at most this much later than kube-scheduler asks because of it.
 const MAX_LAG: Duration = Duration::from_mins(1);
 
@@ -56,6 +59,8 @@ struct Table {
     freed: u64,
     /// When the first list of the watch was complete.
     listed: Option<Instant>,
+    /// When old entries were last looked for.
+    purged: Option<Instant>,
 }
 
 /// One pod that waits.
@@ -140,7 +145,7 @@ impl WaitingPods {
         let mut table = self.0.lock();
         match change {
             WaitingChange::Shown(WaitingPod { pod, nominated }) => {
-                if let Some(entry) = table.entry(&pod) {
+                if let Some(entry) = table.entry(&pod, now) {
                     (entry.is_shown, entry.nominated) = (true, nominated);
                 }
             }
@@ -164,7 +169,7 @@ impl WaitingPods {
         let mut table = self.0.lock();
         table.changes = refusal.changes;
         let freed = table.freed;
-        let Some(entry) = table.entry(pod) else { return Form::default() };
+        let Some(entry) = table.entry(pod, now) else { return Form::default() };
         entry.ask(Asked { group: Arc::clone(group), at: now, offered, is_refused: true });
         entry.decided = Decided {
             cluster: refusal.cluster.map(Arc::downgrade).unwrap_or_default(),
@@ -179,7 +184,7 @@ impl WaitingPods {
 
     /// The text of a fault, as it was first told about this pod within a minute. `fault` names policy, verb and kind.
     pub(crate) fn fault_text(&self, pod: &Arc<Pod>, fault: String, message: &str, now: Instant) -> String {
-        match self.0.lock().entry(pod) {
+        match self.0.lock().entry(pod, now) {
             Some(entry) => entry.messages.fault_text(fault, message, now),
             // The message may name another node each time.
             None => fault,
@@ -263,7 +268,7 @@ impl WaitingPods {
 
 impl Table {
     /// The entry of a pod in this state, if there is room for it.
-    fn entry(&mut self, pod: &Arc<Pod>) -> Option<&mut Entry> {
+    fn entry(&mut self, pod: &Arc<Pod>, now: Instant) -> Option<&mut Entry> {
         if pod.uid().is_empty() {
             return None;
         }
@@ -272,6 +277,7 @@ impl Table {
         let after = self.bytes + bytes(pod) - known.map_or(0, |entry| bytes(&entry.pod));
         let count = self.pods.len() + usize::from(known.is_none());
         if count > MAX_PODS || after > MAX_BYTES {
+            self.forget_old(now);
             self.overflown = Some(self.changes);
             return None;
         }
@@ -290,6 +296,10 @@ impl Table {
 
     /// Ends the entries of pods that no watch shows and no request asks about any more.
     fn forget_old(&mut self, now: Instant) {
+        if self.purged.is_some_and(|at| now.saturating_duration_since(at) < PURGE_INTERVAL) {
+            return;
+        }
+        self.purged = Some(now);
         let is_old = |entry: &Entry| {
             !entry.is_shown && entry.last_asked().is_none_or(|at| now.saturating_duration_since(at) >= MAX_AGE)
         };

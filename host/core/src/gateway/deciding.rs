@@ -210,8 +210,9 @@ impl Deciding<'_> {
             Leader::Nobody(why) => return Err(Unbound::NoLeader(why).into()),
         }
         let caller = self.caller(query.received);
-        // A pod that has a place, or may have one that an earlier leader has given, does not yield to others.
-        let yields = !gateway.early.has(&query.uid) && !binder.has_just_begun();
+        // A pod that has a place, is nominated, or may have a place that an earlier leader has given, does not yield to others.
+        let is_nominated = || self.cluster().is_some_and(|cluster| cluster.nominates(&query.uid));
+        let yields = !gateway.early.has(&query.uid) && !is_nominated() && !binder.has_just_begun();
         let asking = (&caller, &self.group, self.moment.clone(), yields);
         // The newest cluster, each time: a bind is decided by what earlier binds have taken.
         let bound = decide::bind(asking, binder.as_ref(), query, call, &gateway.binds, || gateway.cluster());

@@ -185,6 +185,11 @@ impl Cluster {
         &self.reserved
     }
 
+    /// Whether the pod with this UID is nominated for a node.
+    pub(crate) fn nominates(&self, uid: &str) -> bool {
+        self.reserved.get(uid).is_some_and(|pod| pod.nomination().is_some())
+    }
+
     /// A snapshot of nodes and of the pods that are bound to them, or nominated for them, and have not ended.
     ///
     /// Pods that are bound to a node that is not in the list are [unlisted](Self::unlisted).
