@@ -20,9 +20,14 @@ fn a_changed_fact_that_frees_a_pod_wakes_it_and_a_refused_wake_is_said_once() {
     let args = ["--no-compile-cache", "--no-bind", "--lease-namespace", "ops", "--kubeconfig", text(&kubeconfig)];
     let gateway = Plimsoll::serve(directory.path(), &args).unwrap();
     wait_until("the cluster", || (gateway.get("/readyz").unwrap().status == 200).then_some(())).unwrap();
-    let filter = |uid: &str| {
+    let waiting = |uid: &str| {
         let mut pod: Value = serde_json::from_str(POD).unwrap();
-        pod["metadata"]["uid"] = uid.into();
+        (pod["metadata"]["uid"], pod["metadata"]["name"]) = (uid.into(), uid.into());
+        pod
+    };
+    ["a", "b"].iter().for_each(|uid| api.put_pod(waiting(uid)));
+    let filter = |uid: &str| {
+        let pod = waiting(uid);
         let reply = gateway.ask("/filter", &json!({"Pod": pod, "NodeNames": ["n1"]})).unwrap();
         reply["FailedAndUnresolvableNodes"]["n1"].as_str().unwrap_or_default().to_owned()
     };
@@ -32,7 +37,7 @@ fn a_changed_fact_that_frees_a_pod_wakes_it_and_a_refused_wake_is_said_once() {
     assert_eq!(filter("a"), "gate: closed");
     // It frees nobody.
     fs::write(at("calendar.csv"), "today,still closed\n").unwrap();
-    wait_until("another reason", || (filter("a") == "gate: still closed").then_some(())).unwrap();
+    wait_until("another reason", || (filter("other") == "gate: still closed").then_some(())).unwrap();
     assert!(counts("result=\"sent\"} 0") && counts("result=\"failed\"} 0"));
     fs::write(at("calendar.csv"), "tomorrow,closed\n").unwrap();
     let patches = wait_until("a patch", || Some(api.patches()).filter(|patches| !patches.is_empty())).unwrap();
@@ -47,5 +52,11 @@ fn a_changed_fact_that_frees_a_pod_wakes_it_and_a_refused_wake_is_said_once() {
     wait_until("a closed node", || (filter("b") == "gate: closed").then_some(())).unwrap();
     fs::write(at("calendar.csv"), "tomorrow,closed\n").unwrap();
     wait_until("two attempts", || counts("result=\"failed\"} 2").then_some(())).unwrap();
-    assert_eq!(gateway.count_log(|line| line["object"] == "ops/plimsoll-wake"), 1);
+    let refused = |line: &Value| line["target"] == "CSIStorageCapacity ops/plimsoll-wake" && line["level"] == "WARN";
+    assert_eq!(gateway.count_log(refused), 1);
+    let note = "kube-scheduler cannot be told to try rejected pods again: they may wait for 5 minutes: CSIStorageCapacity ops/plimsoll-wake: ";
+    assert!(gateway.get("/readyz").unwrap().body.contains(note));
+    api.recover();
+    wait_until("a wake that works", || counts("result=\"sent\"} 2").then_some(())).unwrap();
+    assert!(!gateway.get("/readyz").unwrap().body.contains(note));
 }

@@ -20,7 +20,7 @@ pub(super) type Reply = (u16, Value);
 pub(super) enum Resource {
     Nodes,
     Pods,
-    /// Pods that are not placed.
+    /// Pods that are not placed and have not ended.
     Waiting,
     Namespaces,
     DeviceClasses,
@@ -60,7 +60,10 @@ impl Resource {
     fn has(self, object: &Value) -> bool {
         match self {
             Self::Pods => is_placed(object),
-            Self::Waiting => !is_placed(object),
+            Self::Waiting => {
+                let phase = object["status"]["phase"].as_str();
+                !is_placed(object) && !matches!(phase, Some("Succeeded" | "Failed"))
+            }
             Self::Nodes | Self::Namespaces | Self::DeviceClasses | Self::Claims => true,
         }
     }
