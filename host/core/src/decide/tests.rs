@@ -12,6 +12,7 @@ mod laws;
 mod model;
 mod nodes;
 mod nominated;
+mod pending;
 mod preempt;
 mod prioritize;
 mod remember;
