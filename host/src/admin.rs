@@ -18,13 +18,12 @@ use plimsoll_core::{
 };
 use plimsoll_http::Admin;
 use plimsoll_wasm::WasmLoader;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use self::policies::{describe, not_asked};
+use self::policies::PoliciesJson;
 use crate::{
-    binding::{self, NOBODY_MAY_BIND},
-    counting::outrun,
+    binding::{LeaderJson, NOBODY_MAY_BIND},
     facts::{self, FactsFileFollower},
     metrics::{Metrics, Page},
     readiness::Readiness,
@@ -174,45 +173,36 @@ impl Admin for AdminState {
         self.metrics.render(&page)
     }
 
-    fn table(&self, policy: &str) -> Option<Value> {
-        let tables = self.gateway.decision_tables(policy).ok()?;
-        Some(tables_json(policy, &tables))
+    fn policies(&self) -> impl Serialize {
+        let roster = self.gateway.roster();
+        let binds = self.leadership.is_some() && !self.binds_for_nobody;
+        PoliciesJson::new(&roster, binds, |member| self.is_blind(member))
     }
 
-    fn explain(&self, group: &str, node: &str, pod: Bytes) -> Result<Value, String> {
+    fn leader(&self) -> impl Serialize {
+        self.leadership.as_deref().map_or(LeaderJson::OFF, LeaderJson::new)
+    }
+
+    fn facts(&self) -> impl Serialize {
+        facts::describe(self.facts.as_deref(), &self.gateway.roster())
+    }
+
+    fn fact_values(&self, sources: &[&str]) -> Result<impl Serialize, String> {
+        let is_declared = |name: &str| self.facts.as_ref().is_some_and(|facts| facts.has(name));
+        facts::values(sources, is_declared, &self.gateway.facts())
+    }
+
+    fn table(&self, policy: &str) -> Option<impl Serialize> {
+        Some(tables_json(policy, &self.gateway.decision_tables(policy).ok()?))
+    }
+
+    fn explain(&self, group: &str, node: &str, pod: Bytes) -> Result<impl Serialize, String> {
         let pod = Arc::new(pod_to_explain(pod)?);
         let cluster = self.gateway.cluster().ok_or_else(|| DecideError::NoCluster.to_string())?;
         let explanation = explanation::ask(&self.gateway, group, &pod, &cluster, node);
         explanation
             .map(|explanation| explanation::as_json(&pod, node, &explanation))
             .map_err(|error| format!("{error:#}"))
-    }
-
-    fn policies(&self) -> Value {
-        let roster = self.gateway.roster();
-        let members = roster.members().map(|member| {
-            let mut policy = describe(member, &roster);
-            if self.is_blind(member) {
-                policy["missing"] = json!(["placed"]);
-            } else if let Some(why) = outrun(member, &roster, self.leadership.is_some() && !self.binds_for_nobody) {
-                policy["notGuaranteed"] = why.into();
-            }
-            policy
-        });
-        json!({"policies": members.chain(not_asked(&roster)).collect::<Vec<_>>()})
-    }
-
-    fn leader(&self) -> Value {
-        binding::describe(self.leadership.as_ref())
-    }
-
-    fn facts(&self) -> Value {
-        facts::describe(self.facts.as_deref(), &self.gateway.roster())
-    }
-
-    fn fact_values(&self, sources: &[&str]) -> Result<Value, String> {
-        let is_declared = |name: &str| self.facts.as_ref().is_some_and(|facts| facts.has(name));
-        facts::values(sources, is_declared, &self.gateway.facts())
     }
 }
 

@@ -5,10 +5,35 @@ use std::{env, fs, net::SocketAddr, sync::Arc, time::Duration};
 use plimsoll_cluster::{ApiBinder, ApiServer, ClusterWatch, Leadership, LeadershipState, LeaseConfig, LeaseTimings};
 use plimsoll_core::{BindOutcome, BindReport, DecideError, Gateway, PodId, RequestId};
 use plimsoll_http::WireConfig;
-use serde_json::{Value, json};
+use serde::Serialize;
 use tracing::{debug, info, warn};
 
 use crate::args::BindingArgs;
+
+/// The reply of `/api/leader`.
+#[derive(Serialize)]
+#[serde(tag = "state", rename_all = "lowercase", rename_all_fields = "camelCase")]
+pub(crate) enum LeaderJson {
+    Off { reason: &'static str },
+    Leads { identity: String, term: u64, may_write: bool },
+    Follows { identity: String, leader: Arc<str>, url: Option<Arc<str>> },
+    Vacant { identity: String, reason: Arc<str> },
+}
+
+// === impl LeaderJson ===
+
+impl LeaderJson {
+    pub(crate) const OFF: Self = Self::Off { reason: "this gateway does not bind" };
+
+    pub(crate) fn new(leadership: &Leadership) -> Self {
+        let identity = leadership.identity().to_owned();
+        match leadership.leadership_state() {
+            LeadershipState::Leads(term) => Self::Leads { identity, term: term.number(), may_write: term.may_write() },
+            LeadershipState::Follows { holder, url } => Self::Follows { identity, leader: holder, url },
+            LeadershipState::Vacant(reason) => Self::Vacant { identity, reason },
+        }
+    }
+}
 
 /// The identity of this gateway among its replicas; defaults follow from the environment.
 pub(crate) fn lease_config(args: BindingArgs, api: &ApiServer, listen: SocketAddr, is_tls: bool) -> LeaseConfig {
@@ -76,20 +101,6 @@ pub(crate) fn log(report: &BindReport<'_>) {
         }
         Err(_) => {}
     }
-}
-
-/// The content of `/api/leader`.
-pub(crate) fn describe(leadership: Option<&Arc<Leadership>>) -> Value {
-    let Some(leadership) = leadership else {
-        return json!({"state": "off", "reason": "this gateway does not bind"});
-    };
-    let mut shown = match leadership.leadership_state() {
-        LeadershipState::Leads(term) => json!({"state": "leads", "term": term.number(), "mayWrite": term.may_write()}),
-        LeadershipState::Follows { holder, url } => json!({"state": "follows", "leader": holder, "url": url}),
-        LeadershipState::Vacant(reason) => json!({"state": "vacant", "reason": reason}),
-    };
-    shown["identity"] = leadership.identity().into();
-    shown
 }
 
 /// The URL of this replica for others: with the pod's address, if `$POD_IP` is set.

@@ -1,13 +1,14 @@
 //! The admin listener (read-only pages for operators) and the probes listener (pages for a kubelet and a scraper).
 
-use std::{io, net::IpAddr, sync::Arc, time::Duration};
+use std::{error::Error, io, net::IpAddr, sync::Arc, time::Duration};
 
 use axum::{
     Extension, Router,
-    extract::{DefaultBodyLimit, RawQuery, Request, State},
+    extract::{DefaultBodyLimit, FromRequestParts, Query, Request, State},
     http::{
         StatusCode,
         header::{CONTENT_TYPE, HOST, ORIGIN},
+        request::Parts,
         uri::Authority,
     },
     middleware::{self, Next},
@@ -16,6 +17,7 @@ use axum::{
 };
 use bytes::Bytes;
 use hyper::HeaderMap;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tokio::{net::TcpListener, sync::Semaphore, task::spawn_blocking};
 
 use crate::{
@@ -39,8 +41,11 @@ const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset
 /// A page: its status, type and text.
 type Page = (StatusCode, &'static str, String);
 
-/// The content of the admin listener's pages.
-pub trait Admin: Send + Sync {
+/// The state of a listener, as handlers take it.
+type PagesOf<A> = State<Arc<Pages<A>>>;
+
+/// The content of the admin listener's pages. The replies of `/api/...` become JSON as they are: `docs/json.md` has them.
+pub trait Admin: Send + Sync + 'static {
     /// Whether requests can be answered; one line for each problem that does not prevent that.
     ///
     /// # Errors
@@ -51,35 +56,63 @@ pub trait Admin: Send + Sync {
     fn metrics(&self) -> String;
 
     /// The policies in force and those that failed to load.
-    fn policies(&self) -> serde_json::Value;
+    fn policies(&self) -> impl Serialize;
 
     /// The replica that binds.
-    fn leader(&self) -> serde_json::Value;
+    fn leader(&self) -> impl Serialize;
 
     /// The sources of facts.
-    fn facts(&self) -> serde_json::Value;
+    fn facts(&self) -> impl Serialize;
 
     /// The facts in force of these sources, by source and key.
     ///
     /// # Errors
     /// Says which source there is not, or that they are too large for one page.
-    fn fact_values(&self, sources: &[&str]) -> Result<serde_json::Value, String>;
+    fn fact_values(&self, sources: &[&str]) -> Result<impl Serialize, String>;
 
     /// The decision tables that a policy has shown so far; none if there is no such policy.
-    fn table(&self, policy: &str) -> Option<serde_json::Value>;
+    fn table(&self, policy: &str) -> Option<impl Serialize>;
 
     /// Each policy's answer about a pod (JSON) and a node, with the values that it read.
     ///
     /// # Errors
     /// Says why there is no explanation.
-    fn explain(&self, group: &str, node: &str, pod: Bytes) -> Result<serde_json::Value, String>;
+    fn explain(&self, group: &str, node: &str, pod: Bytes) -> Result<impl Serialize, String>;
 }
 
-/// The state of both listeners.
-#[derive(Clone)]
-struct Pages {
-    admin: Arc<dyn Admin>,
+/// The state of a listener.
+struct Pages<A> {
+    admin: Arc<A>,
     large: Arc<Semaphore>,
+}
+
+/// The query of a request. An unknown parameter is an error: with a typing mistake it would ask something else.
+struct CheckedQuery<Q>(Q);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NoQuery {}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FactsQuery {
+    /// Sources, with commas between them.
+    values: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TableQuery {
+    /// Its name, or `GROUP/NAME`.
+    policy: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ExplainQuery {
+    #[serde(default)]
+    group: String,
+    node: String,
 }
 
 /// Serves the admin pages until `shutdown`. A request over loopback must name this machine, and come from no other page
@@ -89,15 +122,15 @@ struct Pages {
 /// If the listener's address cannot be read; single connections fail alone.
 pub async fn serve_admin(
     listener: TcpListener,
-    admin: Arc<dyn Admin>,
+    admin: Arc<impl Admin>,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
     let router = Router::new()
         .route("/healthz", get(async || page((StatusCode::OK, TEXT, "ok\n".into()))))
-        .route("/readyz", get(async |State(pages): State<Pages>| pages.show(ready).await))
-        .route("/metrics", get(async |State(pages): State<Pages>| pages.show(metrics).await))
-        .route("/api/policies", get(async |State(pages): State<Pages>| pages.show(|admin| json(&admin.policies())).await))
-        .route("/api/leader", get(async |State(pages): State<Pages>| pages.show(|admin| json(&admin.leader())).await))
+        .route("/readyz", get(async |State(pages): PagesOf<_>| pages.show(ready).await))
+        .route("/metrics", get(async |State(pages): PagesOf<_>| pages.show(metrics).await))
+        .route("/api/policies", get(policies))
+        .route("/api/leader", get(leader))
         .route("/api/facts", get(facts))
         .route("/api/table", get(table))
         .route("/api/explain", post(explain).layer(DefaultBodyLimit::max(MAX_POD)))
@@ -110,7 +143,7 @@ pub async fn serve_admin(
             page((StatusCode::METHOD_NOT_ALLOWED, TEXT, text.into()))
         })
         .layer(middleware::from_fn(check_origin))
-        .with_state(Pages { admin, large: Arc::new(Semaphore::new(MAX_LARGE_PAGES)) });
+        .with_state(Pages::new(admin, MAX_LARGE_PAGES));
     server::serve(listener, router, LIMITS, None, shutdown).await
 }
 
@@ -121,27 +154,32 @@ pub async fn serve_admin(
 /// If the listener's address cannot be read; single connections fail alone.
 pub async fn serve_probes(
     listener: TcpListener,
-    admin: Arc<dyn Admin>,
+    admin: Arc<impl Admin>,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
     let router = Router::new()
         .route("/healthz", get(async || page((StatusCode::OK, TEXT, "ok\n".into()))))
-        .route("/readyz", get(async |State(pages): State<Pages>| pages.show_large(readiness).await))
-        .route("/metrics", get(async |State(pages): State<Pages>| pages.show_large(metrics).await))
+        .route("/readyz", get(async |State(pages): PagesOf<_>| pages.show_large(readiness).await))
+        .route("/metrics", get(async |State(pages): PagesOf<_>| pages.show_large(metrics).await))
         .fallback(async || {
             let text = "plimsoll's probes are /healthz, /readyz and /metrics; the rest is on the admin listener\n";
             page((StatusCode::NOT_FOUND, TEXT, text.into()))
         })
-        .with_state(Pages { admin, large: Arc::new(Semaphore::new(1)) });
+        .with_state(Pages::new(admin, 1));
     server::serve(listener, router, LIMITS, None, shutdown).await
 }
 
 // === impl Pages ===
 
-impl Pages {
+impl<A: Admin> Pages<A> {
+    /// `large`: the number of large pages that are made at once.
+    fn new(admin: Arc<A>, large: usize) -> Arc<Self> {
+        Arc::new(Self { admin, large: Arc::new(Semaphore::new(large)) })
+    }
+
     /// Renders a page on a blocking thread, so that neither a slow page nor a panic stops the listener.
-    async fn show(self, render: impl FnOnce(&dyn Admin) -> Page + Send + 'static) -> Response {
-        let made = spawn_blocking(move || render(self.admin.as_ref())).await.unwrap_or_else(|panic| {
+    async fn show(self: Arc<Self>, render: impl FnOnce(&A) -> Page + Send + 'static) -> Response {
+        let made = spawn_blocking(move || render(&self.admin)).await.unwrap_or_else(|panic| {
             tracing::error!(%panic, "an admin page failed");
             let text = "plimsoll failed on this page; its log says why\n";
             (StatusCode::INTERNAL_SERVER_ERROR, TEXT, text.into())
@@ -150,10 +188,24 @@ impl Pages {
     }
 
     /// The same for a page of which only some are made at once.
-    async fn show_large(self, render: impl FnOnce(&dyn Admin) -> Page + Send + 'static) -> Response {
+    async fn show_large(self: Arc<Self>, render: impl FnOnce(&A) -> Page + Send + 'static) -> Response {
         // The semaphore is never closed. The rendering has the permit, so it is held even if the client leaves.
         let permit = Arc::clone(&self.large).acquire_owned().await;
         self.show(move |admin| (render(admin), permit).0).await
+    }
+}
+
+// === impl CheckedQuery ===
+
+impl<S: Sync, Q: DeserializeOwned> FromRequestParts<S> for CheckedQuery<Q> {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Response> {
+        Query::try_from_uri(&parts.uri).map(|Query(query)| Self(query)).map_err(|rejection| {
+            // Its source has the words of serde alone.
+            let error = rejection.source().unwrap_or(&rejection);
+            page((StatusCode::BAD_REQUEST, TEXT, format!("the query of {}: {error}\n", parts.uri.path())))
+        })
     }
 }
 
@@ -179,32 +231,33 @@ fn is_own_page(headers: &HeaderMap) -> bool {
     is_own_name && text(ORIGIN).is_none_or(|origin| origin.strip_prefix("http://") == Some(host))
 }
 
-async fn facts(State(pages): State<Pages>, RawQuery(query): RawQuery) -> Response {
-    let Some(sources) = value(query.as_deref(), "values") else {
-        return pages.show(|admin| json(&admin.facts())).await;
-    };
+async fn policies<A: Admin>(State(pages): PagesOf<A>, _: CheckedQuery<NoQuery>) -> Response {
+    pages.show(|admin| json(&admin.policies())).await
+}
+
+async fn leader<A: Admin>(State(pages): PagesOf<A>, _: CheckedQuery<NoQuery>) -> Response {
+    pages.show(|admin| json(&admin.leader())).await
+}
+
+async fn facts<A: Admin>(State(pages): PagesOf<A>, CheckedQuery(query): CheckedQuery<FactsQuery>) -> Response {
+    let Some(sources) = query.values else { return pages.show(|admin| json(&admin.facts())).await };
     pages.show_large(move |admin| json_or(admin.fact_values(&sources.split(',').collect::<Vec<_>>()))).await
 }
 
-async fn table(State(pages): State<Pages>, RawQuery(query): RawQuery) -> Response {
-    let Some(policy) = value(query.as_deref(), "policy") else {
-        return page((StatusCode::BAD_REQUEST, TEXT, "expected /api/table?policy=NAME or GROUP/NAME\n".into()));
-    };
+async fn table<A: Admin>(State(pages): PagesOf<A>, CheckedQuery(query): CheckedQuery<TableQuery>) -> Response {
     let none = || (StatusCode::NOT_FOUND, TEXT, "there is no such policy: /api/policies lists them\n".into());
-    pages.show(move |admin| admin.table(&policy).map_or_else(none, |table| json(&table))).await
+    pages.show(move |admin| admin.table(&query.policy).map_or_else(none, |table| json(&table))).await
 }
 
-async fn explain(State(pages): State<Pages>, RawQuery(query): RawQuery, pod: Bytes) -> Response {
-    let Some(node) = value(query.as_deref(), "node") else {
-        let expected =
-            "expected the pod's JSON, posted to /api/explain?node=NAME or /api/explain?group=GROUP&node=NAME\n";
-        return page((StatusCode::BAD_REQUEST, TEXT, expected.into()));
-    };
-    let group = value(query.as_deref(), "group").unwrap_or_default();
+async fn explain<A: Admin>(
+    State(pages): PagesOf<A>,
+    CheckedQuery(ExplainQuery { group, node }): CheckedQuery<ExplainQuery>,
+    pod: Bytes,
+) -> Response {
     pages.show_large(move |admin| json_or(admin.explain(&group, &node, pod))).await
 }
 
-fn ready(admin: &dyn Admin) -> Page {
+fn ready(admin: &impl Admin) -> Page {
     // Each text on one line: a line break in one, as in the name of a file, must not look like two.
     let lines = |texts: Vec<String>| texts.iter().map(|text| plimsoll_core::escaped(text, |_| false) + "\n").collect();
     match admin.ready() {
@@ -218,7 +271,7 @@ fn ready(admin: &dyn Admin) -> Page {
 }
 
 /// Whether requests can be answered. The reasons can quote files and settings, so only the admin listener shows them.
-fn readiness(admin: &dyn Admin) -> Page {
+fn readiness(admin: &impl Admin) -> Page {
     match admin.ready() {
         Ok(_) => (StatusCode::OK, TEXT, "ok\n".to_owned()),
         Err(reasons) => {
@@ -229,16 +282,19 @@ fn readiness(admin: &dyn Admin) -> Page {
     }
 }
 
-fn metrics(admin: &dyn Admin) -> Page {
+fn metrics(admin: &impl Admin) -> Page {
     (StatusCode::OK, OPEN_METRICS, admin.metrics())
 }
 
-fn json(value: &serde_json::Value) -> Page {
-    (StatusCode::OK, JSON, format!("{value:#}\n"))
+fn json(reply: &impl Serialize) -> Page {
+    serde_json::to_string_pretty(reply).map_or_else(
+        |error| (StatusCode::INTERNAL_SERVER_ERROR, TEXT, format!("{error}\n")),
+        |text| (StatusCode::OK, JSON, text + "\n"),
+    )
 }
 
-fn json_or(value: Result<serde_json::Value, String>) -> Page {
-    value.map_or_else(|why| (StatusCode::UNPROCESSABLE_ENTITY, TEXT, why + "\n"), |value| json(&value))
+fn json_or(reply: Result<impl Serialize, String>) -> Page {
+    reply.map_or_else(|why| (StatusCode::UNPROCESSABLE_ENTITY, TEXT, why + "\n"), |reply| json(&reply))
 }
 
 fn page((status, kind, text): Page) -> Response {
@@ -246,11 +302,4 @@ fn page((status, kind, text): Page) -> Response {
     // equivalent.
     let text = plimsoll_core::escaped(&text, |c| matches!(c, '\n' | '\t')).into_owned();
     (status, [(CONTENT_TYPE, kind)], text).into_response()
-}
-
-/// A value of the query; names are plain ASCII, so nothing is escaped but the slash, and the comma between names.
-fn value(query: Option<&str>, key: &str) -> Option<String> {
-    let mut pairs = query?.split('&').filter_map(|pair| pair.split_once('='));
-    let (_, value) = pairs.find(|(own, _)| *own == key)?;
-    Some(value.replace("%2F", "/").replace("%2f", "/").replace("%2C", ",").replace("%2c", ","))
 }

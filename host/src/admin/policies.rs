@@ -1,80 +1,147 @@
 //! The policies of `/api/policies`.
 
-use std::time::Instant;
+use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
 use humantime::{format_duration, format_rfc3339_seconds};
-use plimsoll_core::{Failure, LastFault, Member, PolicyState, Roster, Verb};
-use serde_json::{Value, json};
+use plimsoll_core::{LastFault, Match, Member, PolicyState, Roster, Verb};
+use serde::Serialize;
+use serde_json::Value;
 
-/// The state and configuration of a policy; of one that could not be loaded, what is known.
-pub(super) fn describe(member: &Member, roster: &Roster) -> Value {
-    let config = &member.config;
-    let mut policy = json!({
-        "group": member.group,
-        "name": member.name,
-        "state": roster.state(member.id()).as_str(),
-        "error": failure_of(roster, &member.group, &member.name).map(|failure| &failure.error),
-        "mode": config.mode.as_str(),
-        "onError": on_error(member),
-    });
-    if !member.is_stand_in() {
-        policy["match"] = json!(config.matches);
-        policy["order"] = config.order.into();
-        policy["weight"] = config.weight.into();
-        policy["timeout"] = format_duration(config.timeout).to_string().into();
-        policy["memory"] = config.memory.into();
-        policy["verbs"] = member.policy.verbs().iter().map(Verb::as_str).collect();
-        policy["digest"] = json!(member.digest);
-        policy["size"] = member.size.into();
-        policy["version"] = member.version.into();
-        let is_closed = member.circuit.open_verbs(Instant::now()).is_empty();
-        policy["circuit"] = if is_closed { "closed" } else { "open" }.into();
-        policy["cached"] = cached(member);
-        policy["asked"] = member.calls.count().into();
-        policy["askedSince"] = format_rfc3339_seconds(member.calls.since()).to_string().into();
-        policy["lastFault"] = member.calls.last_fault().map(|last| last_fault(&last)).into();
+use crate::counting::outrun;
+
+#[derive(Serialize)]
+pub(super) struct PoliciesJson {
+    policies: Vec<PolicyJson>,
+}
+
+/// A policy, or a directory or module that is never called.
+#[derive(Serialize)]
+struct PolicyJson {
+    group: Arc<str>,
+    name: Arc<str>,
+    state: &'static str,
+    error: Option<String>,
+    #[serde(flatten)]
+    member: Option<MemberJson>,
+}
+
+/// A policy that requests are put to.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct MemberJson {
+    mode: &'static str,
+    on_error: BTreeMap<&'static str, &'static str>,
+    #[serde(flatten)]
+    loaded: Option<LoadedJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing: Option<[&'static str; 1]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_guaranteed: Option<&'static str>,
+}
+
+/// The state and configuration of a policy that could be loaded.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct LoadedJson {
+    r#match: Match,
+    order: i32,
+    weight: u32,
+    timeout: String,
+    memory: usize,
+    verbs: Vec<&'static str>,
+    digest: Box<str>,
+    size: u64,
+    version: u64,
+    circuit: &'static str,
+    /// By verb: `true` if answers are cached, or the reason why not.
+    cached: BTreeMap<&'static str, Value>,
+    asked: u64,
+    asked_since: String,
+    last_fault: Option<LastFaultJson>,
+}
+
+#[derive(Serialize)]
+struct LastFaultJson {
+    at: String,
+    verb: &'static str,
+    pod: String,
+    fault: &'static str,
+    detail: String,
+}
+
+// === impl PoliciesJson ===
+
+impl PoliciesJson {
+    /// `is_blind`: whether a policy reads pods that this gateway, which binds or not, does not know.
+    pub(super) fn new(roster: &Roster, binds: bool, is_blind: impl Fn(&Member) -> bool) -> Self {
+        let policy = |group: &Arc<str>, name: &Arc<str>, state: PolicyState, member| {
+            let failure = roster.failures().iter().find(|failure| failure.name == *name && failure.group == *group);
+            let error = failure.map(|failure| failure.error.clone());
+            PolicyJson { group: group.clone(), name: name.clone(), state: state.as_str(), error, member }
+        };
+        let members = roster.members().map(|member| {
+            let shown = MemberJson::new(member, roster, binds, is_blind(member));
+            policy(&member.group, &member.name, roster.state(member.id()), Some(shown))
+        });
+        let has_member = |wanted: &str| roster.members().any(|member| member.id() == wanted);
+        let of_states = roster.states().into_iter().filter(|(id, _)| !has_member(id)).map(|(id, state)| {
+            let (group, name) = id.rsplit_once('/').unwrap_or(("", &id));
+            policy(&group.into(), &name.into(), state, None)
+        });
+        // A problem of a directory or a name does not belong to a policy.
+        let of_directories = roster.directory_failures().map(|failure| {
+            let state = if failure.kept { PolicyState::Kept } else { PolicyState::Failed };
+            PolicyJson { error: Some(failure.error.clone()), ..policy(&failure.group, &failure.name, state, None) }
+        });
+        Self { policies: members.chain(of_states).chain(of_directories).collect() }
     }
-    policy
 }
 
-/// Policies, directories and modules that are never called.
-pub(super) fn not_asked(roster: &Roster) -> impl Iterator<Item = Value> {
-    let has_member = |wanted: &str| roster.members().any(|member| member.id() == wanted);
-    let of_states = roster.states().into_iter().filter(move |(id, _)| !has_member(id)).map(|(id, state)| {
-        let (group, name) = id.rsplit_once('/').unwrap_or(("", &id));
-        let error = failure_of(roster, group, name).map(|failure| &failure.error);
-        json!({"group": group, "name": name, "state": state.as_str(), "error": error})
-    });
-    // A problem of a directory or a name does not belong to a policy.
-    let of_directories = roster.directory_failures().map(|failure| {
-        let state = if failure.kept { PolicyState::Kept } else { PolicyState::Failed };
-        json!({"group": failure.group, "name": failure.name, "state": state.as_str(), "error": failure.error})
-    });
-    of_states.chain(of_directories)
+// === impl MemberJson ===
+
+impl MemberJson {
+    fn new(member: &Member, roster: &Roster, binds: bool, is_blind: bool) -> Self {
+        // By verb: the effect of a fault, from the sidecar or by default.
+        let verbs = member.policy.verbs().iter().filter(|verb| *verb != Verb::Validate);
+        Self {
+            mode: member.config.mode.as_str(),
+            on_error: verbs.map(|verb| (verb.as_str(), member.config.on_error(verb).as_str())).collect(),
+            loaded: (!member.is_stand_in()).then(|| LoadedJson::new(member)),
+            missing: is_blind.then_some(["placed"]),
+            not_guaranteed: outrun(member, roster, binds).filter(|_| !is_blind),
+        }
+    }
 }
 
-fn last_fault(LastFault { at, verb, pod, fault }: &LastFault) -> Value {
-    let (fault, detail) = (fault.kind.as_str(), &fault.detail);
-    json!({"at": format_rfc3339_seconds(*at).to_string(), "verb": verb.as_str(), "pod": pod, "fault": fault, "detail": detail})
-}
+// === impl LoadedJson ===
 
-/// By verb: `true` if answers are cached, or the reason why not.
-fn cached(member: &Member) -> Value {
-    let verbs = member.policy.verbs();
-    let of = |verb: Verb| {
-        let off = member.cache.disabled(verb).map(|off| off.to_string());
-        (verb.as_str().to_owned(), off.map_or(Value::Bool(true), Value::String))
-    };
-    Value::Object([Verb::Filter, Verb::Score].into_iter().filter(|verb| verbs.has(*verb)).map(of).collect())
-}
-
-/// By verb: the effect of a fault, from the sidecar or by default.
-fn on_error(member: &Member) -> Value {
-    let verbs = member.policy.verbs().iter().filter(|verb| *verb != Verb::Validate);
-    let of = |verb: Verb| (verb.as_str().to_owned(), member.config.on_error(verb).as_str().into());
-    Value::Object(verbs.map(of).collect())
-}
-
-fn failure_of<'r>(roster: &'r Roster, group: &str, name: &str) -> Option<&'r Failure> {
-    roster.failures().iter().find(|failure| *failure.name == *name && *failure.group == *group)
+impl LoadedJson {
+    fn new(Member { config, policy, digest, size, version, circuit, calls, cache, .. }: &Member) -> Self {
+        let verbs = policy.verbs();
+        let cached =
+            |verb: Verb| (verb.as_str(), cache.disabled(verb).map_or(true.into(), |off| off.to_string().into()));
+        let time = |at| format_rfc3339_seconds(at).to_string();
+        Self {
+            r#match: config.matches.clone(),
+            order: config.order,
+            weight: config.weight,
+            timeout: format_duration(config.timeout).to_string(),
+            memory: config.memory,
+            verbs: verbs.iter().map(Verb::as_str).collect(),
+            digest: digest.clone(),
+            size: *size,
+            version: *version,
+            circuit: if circuit.open_verbs(Instant::now()).is_empty() { "closed" } else { "open" },
+            cached: [Verb::Filter, Verb::Score].into_iter().filter(|verb| verbs.has(*verb)).map(cached).collect(),
+            asked: calls.count(),
+            asked_since: time(calls.since()),
+            last_fault: calls.last_fault().map(|LastFault { at, verb, pod, fault }| LastFaultJson {
+                at: time(at),
+                verb: verb.as_str(),
+                pod,
+                fault: fault.kind.as_str(),
+                detail: fault.detail,
+            }),
+        }
+    }
 }

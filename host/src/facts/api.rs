@@ -1,44 +1,76 @@
 //! The content of `/api/facts`.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use plimsoll_core::{Facts, Roster, quotable};
-use plimsoll_facts::SourceStatus;
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value};
 
 use super::{FactsFileFollower, policies_by_source};
 
-/// The declared sources, and those that policies name and nobody has declared.
-pub(crate) fn describe(facts: Option<&FactsFileFollower>, roster: &Roster) -> Value {
-    let mut policies = policies_by_source(roster);
-    let statuses = facts.map(FactsFileFollower::statuses).unwrap_or_default();
-    let declared = statuses.iter().map(|status| {
-        let policies = policies.remove(&*status.name).unwrap_or_default();
-        describe_source(status, &policies)
-    });
-    let mut sources: Vec<Value> = declared.collect();
-    let undeclared = policies.into_iter();
-    sources.extend(
-        undeclared.map(|(source, policies)| json!({"source": source, "state": "not-declared", "policies": policies})),
-    );
-    let file = facts.map(|facts| json!({"path": facts.path.display().to_string(), "error": facts.refusal()}));
-    json!({"file": file, "sources": sources})
+#[derive(Serialize)]
+pub(crate) struct FactsJson {
+    file: Option<FileJson>,
+    sources: Vec<SourceJson>,
 }
 
-fn describe_source(status: &SourceStatus, policies: &[String]) -> Value {
-    json!({
-        "source": status.name,
-        "state": if status.is_absent { "absent" } else { "in-force" },
-        "kind": status.kind,
-        "place": status.place,
-        "everySeconds": status.every.as_secs_f64(),
-        "maxAgeSeconds": status.max_age.as_secs_f64(),
-        "ageSeconds": status.age.map(|age: Duration| age.as_secs_f64()),
-        "values": status.values,
-        "fetches": status.fetches,
-        "error": status.error,
-        "policies": policies,
-    })
+/// The file of `--facts`.
+#[derive(Serialize)]
+struct FileJson {
+    path: String,
+    error: Option<String>,
+}
+
+#[derive(Serialize)]
+struct SourceJson {
+    source: Arc<str>,
+    state: &'static str,
+    #[serde(flatten)]
+    declared: Option<DeclaredJson>,
+    policies: Vec<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DeclaredJson {
+    kind: &'static str,
+    place: String,
+    every_seconds: f64,
+    max_age_seconds: f64,
+    age_seconds: Option<f64>,
+    values: usize,
+    fetches: u64,
+    error: Option<String>,
+}
+
+/// The declared sources, and those that policies name and nobody has declared.
+pub(crate) fn describe(facts: Option<&FactsFileFollower>, roster: &Roster) -> FactsJson {
+    let mut policies = policies_by_source(roster);
+    let statuses = facts.map(FactsFileFollower::statuses).unwrap_or_default();
+    let declared = statuses.into_iter().map(|status| SourceJson {
+        source: status.name.clone(),
+        state: if status.is_absent { "absent" } else { "in-force" },
+        policies: policies.remove(&*status.name).unwrap_or_default(),
+        declared: Some(DeclaredJson {
+            kind: status.kind,
+            place: status.place,
+            every_seconds: status.every.as_secs_f64(),
+            max_age_seconds: status.max_age.as_secs_f64(),
+            age_seconds: status.age.map(|age: Duration| age.as_secs_f64()),
+            values: status.values,
+            fetches: status.fetches,
+            error: status.error,
+        }),
+    });
+    let mut sources: Vec<SourceJson> = declared.collect();
+    sources.extend(policies.into_iter().map(|(source, policies)| SourceJson {
+        source: source.into(),
+        state: "not-declared",
+        declared: None,
+        policies,
+    }));
+    let file = facts.map(|facts| FileJson { path: facts.path.display().to_string(), error: facts.refusal() });
+    FactsJson { file, sources }
 }
 
 /// The facts of these sources at one moment, in the form of `--facts-snapshot` (`/api/facts?values=SOURCE,SOURCE`). A
@@ -61,9 +93,8 @@ pub(crate) fn values(names: &[&str], is_declared: impl Fn(&str) -> bool, facts: 
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use plimsoll_core::FactSource;
+    use serde_json::json;
 
     use super::*;
 

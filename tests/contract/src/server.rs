@@ -85,7 +85,7 @@ impl Server {
     ///
     /// # Errors
     /// If there is no free port.
-    pub async fn start_admin(admin: impl Admin + 'static) -> Result<Self> {
+    pub async fn start_admin(admin: impl Admin) -> Result<Self> {
         let serve = |listener, shutdown| serve_admin(listener, Arc::new(admin), shutdown);
         Self::spawn(Ipv4Addr::LOCALHOST, Arc::default(), serve).await
     }
@@ -94,7 +94,7 @@ impl Server {
     ///
     /// # Errors
     /// If there is no free port.
-    pub async fn start_probes(admin: Arc<dyn Admin>) -> Result<Self> {
+    pub async fn start_probes(admin: Arc<impl Admin>) -> Result<Self> {
         let serve = |listener, shutdown| serve_probes(listener, admin, shutdown);
         Self::spawn(Ipv4Addr::LOCALHOST, Arc::default(), serve).await
     }
