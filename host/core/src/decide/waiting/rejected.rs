@@ -119,6 +119,15 @@ impl fmt::Display for ReasonCount {
 // === impl ReasonBy ===
 
 impl ReasonBy {
+    /// The policy with its group, `kube-scheduler` or `plimsoll`.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Policy { id, .. } => id,
+            Self::KubeScheduler => "kube-scheduler",
+            Self::Plimsoll => "plimsoll",
+        }
+    }
+
     fn of(by: &RejectedBy) -> Self {
         match by {
             RejectedBy::Policy(member) => Self::Policy { id: Arc::clone(&member.id), version: member.version },
