@@ -1,13 +1,9 @@
 //! Filters that count pods: their limits hold for pods that plimsoll binds, since it asks them again then.
 
-use plimsoll_core::{Gang, Group, Member, Mode, Roster, Verb};
+use plimsoll_core::{Group, Member, Mode, Roster, Verb};
 
 /// Why a limit may be passed where this plimsoll does not bind.
-const NOT_BOUND: &str =
-    "its filter counts pods, and this plimsoll does not bind: pods that are bound at the same time can pass its limit";
-
-/// The same of a policy with `gang: exact`.
-const NOT_BOUND_EXACT: &str = "its filter counts pods, and this plimsoll does not bind: pods that are bound at the same time can pass its limit, and gangs can be bound in part despite `gang: exact`";
+const NOT_BOUND: &str = "its filter counts pods, and this plimsoll does not bind: pods that are bound at the same time can pass its limit, and gangs can be bound in part";
 
 /// The same where kube-scheduler binds through another group.
 const OTHER_GROUP: &str = "its filter counts pods, and kube-scheduler takes one extender with bindVerb, which is another group's: pods that are bound at the same time can pass its limit";
@@ -31,7 +27,6 @@ pub(crate) fn outrun(member: &Member, roster: &Roster, binds: bool) -> Option<&'
         return None;
     }
     match binding_group(roster) {
-        _ if !binds && member.config.gang == Gang::Exact => Some(NOT_BOUND_EXACT),
         _ if !binds => Some(NOT_BOUND),
         Some(group) if *group != *member.group => Some(OTHER_GROUP),
         _ => None,

@@ -59,7 +59,7 @@ impl Reload {
         self.metrics.reloaded(&roster);
         self.gateway.set_roster(Arc::clone(&roster));
         self.readiness.observe(&roster);
-        // Who reads it in the log finds it in force.
+        // Logged last, so that the log never runs ahead.
         update.changes.iter().for_each(log_change);
         if self.sees_pods {
             warn_of_outrun(update, self.binds);

@@ -25,7 +25,7 @@ use crate::{
     engine,
     facts::FactsFileFollower,
     metrics::Metrics,
-    nominate::Nominator,
+    places::PlaceKeeper,
     readiness::Readiness,
     reload::Reload,
     wake::Waker,
@@ -44,14 +44,14 @@ pub(crate) struct Server {
     stop_admin: watch::Sender<bool>,
     wire: Listening,
     admin: Listening,
-    /// It never ends without such a listener.
+    /// Pending for ever if there is no probes listener.
     probes: Listening,
     state: Arc<AdminState>,
     // Dropping a watch ends and joins its thread.
     _watching: DirectoryWatch,
     _cluster: WatchGuard,
     leadership: Option<Arc<Leadership>>,
-    nominator: Option<Arc<Nominator>>,
+    places: Option<Arc<PlaceKeeper>>,
 }
 
 /// The task of a listener.
@@ -120,9 +120,9 @@ impl Server {
             let namespace = binding.lease_namespace.clone().unwrap_or_else(|| api.namespace().to_owned());
             Waker::new(&gateway, api, namespace, object, metrics.wakes.clone(), metrics.wake_trouble.clone())
         });
-        let nominator = cluster.api().filter(|_| nominates).map(|(api, watch)| {
+        let places = cluster.api().map(|(api, watch)| {
             let (counts, trouble) = (metrics.nominations.clone(), metrics.nomination_trouble.clone());
-            Nominator::new(&gateway, api, watch, counts, trouble)
+            PlaceKeeper::new(&gateway, api, watch, nominates, counts, trouble)
         });
         // From here on nothing fails: a process that cannot start must not hold the Lease.
         let leadership = cluster.api().filter(|_| binds).map(|(api, watch)| {
@@ -155,8 +155,8 @@ impl Server {
         if let Some(waker) = waker {
             tokio::spawn(until(stopped(&stop), waker.run()));
         }
-        if let Some(nominator) = &nominator {
-            tokio::spawn(until(stopped(&stop), Arc::clone(nominator).run()));
+        if let Some(places) = &places {
+            tokio::spawn(until(stopped(&stop), Arc::clone(places).run()));
         }
         let (peers, observer) = (Arc::new(Peers::new(tls)), metrics.wire.clone());
         let wire = on.spawn(serve_wire(wire, gateway, observer, peers, wire_config, stopped(&stop)));
@@ -172,7 +172,7 @@ impl Server {
         let probes_address = probes_address.map(tracing::field::display);
         info!(listen = %address, admin = %admin_address, probes = probes_address, "plimsoll answers");
         let (_watching, _cluster) = (watching, cluster);
-        Ok(Self { stop, stop_admin, wire, admin, probes, state, _watching, _cluster, leadership, nominator })
+        Ok(Self { stop, stop_admin, wire, admin, probes, state, _watching, _cluster, leadership, places })
     }
 
     /// Finishes requests in flight within the drain time, and stops.
@@ -183,8 +183,8 @@ impl Server {
         self.state.drain();
         self.stop.send_replace(true);
         let served = self.wire.await;
-        if let Some(nominator) = &self.nominator {
-            nominator.take_back().await;
+        if let Some(places) = &self.places {
+            places.take_back().await;
         }
         // No bind begins any more, however that ended: another replica may bind.
         if let Some(leadership) = &self.leadership {

@@ -4,6 +4,7 @@ mod credentials;
 mod error;
 mod fence;
 mod nominate;
+mod version;
 
 use std::{collections::BTreeMap, env, fmt, path::Path, sync::Arc, time::Duration};
 
@@ -14,9 +15,9 @@ use kube::{
 };
 use serde_json::json;
 
-pub(crate) use self::error::error_text;
 pub use self::{credentials::Credentials, error::ConnectError, nominate::NominateError};
 use self::{credentials::shown_url, error::TOKEN, fence::fenced_client};
+pub(crate) use self::{error::error_text, version::version_of};
 use crate::term::Term;
 
 /// Time limit for opening a connection.
@@ -27,7 +28,7 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A client of the API server, cheap to clone.
 ///
-/// It neither retries nor sets deadlines: the callers do.
+/// It neither retries nor sets deadlines: the callers do. Only for its [version](Self::version) it asks until it knows.
 #[derive(Clone)]
 pub struct ApiServer {
     client: Client,

@@ -1,4 +1,4 @@
-//! The cluster as the API server shows it: five watches feed one store, which becomes one cluster after another.
+//! The cluster as the API server shows it: six watches feed one store, which becomes one cluster after another.
 //!
 //! ```text
 //!  follow(nodes) ──┐                       ┌──> publish (at most once in 10 ms)
@@ -7,6 +7,7 @@
 //!  follow(waiting)     reserve
 //!  follow(namespaces)
 //!  follow(device classes)
+//!  follow(claims)
 //! ```
 
 mod reflector;
@@ -40,7 +41,8 @@ const MAX_SILENCE: Duration = Duration::from_secs(75);
 /// The interval at which overdue reservations are looked for.
 const UNCONFIRMED_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Watches Nodes, pods, also those without a node, and namespaces and DeviceClasses where it may, as long as it lives.
+/// Watches Nodes, pods, also those without a node, and namespaces, DeviceClasses and PersistentVolumeClaims
+/// where it may, as long as it lives.
 pub struct ClusterWatch {
     shared: Arc<Shared>,
     _tasks: JoinSet<()>,

@@ -22,8 +22,8 @@ pub use self::{deciding::Deciding, revisit::Wake};
 use crate::{
     cache::DecisionTable,
     decide::{
-        BIND_CALL_WAIT, BindCalls, BindQueue, DecideError, Gangs, ModelDifference, ModelWatch, NodeCache,
-        NominationNews, NominationPatch, Nominations, Observer, PendingPod, Roster, WaitingPods,
+        BIND_CALL_WAIT, BindCalls, BindQueue, DecideError, ModelDifference, ModelWatch, NodeCache, NominationNews,
+        NominationPatch, Nominations, Observer, PendingPod, Roster, TentativePlaces, WaitingPods,
     },
     model::{
         BindQuery, Binder, Blocking, Clock, Cluster, Facts, Places, Pod, Verb, WaitingChange,
@@ -45,7 +45,7 @@ pub struct Gateway {
     publishing: Mutex<()>,
     facts: FactStore,
     bind_calls: BindCalls,
-    gangs: Gangs,
+    early: TentativePlaces,
     pub(crate) node_cache: NodeCache,
     binder: OnceLock<Arc<dyn Binder>>,
     binds: BindQueue,
@@ -53,8 +53,7 @@ pub struct Gateway {
     waiting: WaitingPods,
     nominations: Nominations,
     places: OnceLock<Arc<dyn Places>>,
-    /// Called when nominations may be due; none: no pod is nominated.
-    nominator: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    keeper: OnceLock<Keeper>,
     model: ModelWatch,
     /// Set once a watch follows the whole cluster: replies name nodes that requests do not.
     knows_whole_cluster: OnceLock<()>,
@@ -66,6 +65,13 @@ pub struct Gateway {
     /// Maximum bytes of all cached answers and columns together.
     cache_bytes: usize,
     blocking: OnceLock<Blocking>,
+}
+
+/// Whoever ends places and sends nominations.
+struct Keeper {
+    nominates: bool,
+    /// Called when there may be something to do earlier than was said.
+    notify: Box<dyn Fn() + Send + Sync>,
 }
 
 /// Work that a request defers: run it after the reply.
@@ -91,14 +97,14 @@ impl Gateway {
             facts: FactStore::default(),
             publishing: Mutex::default(),
             bind_calls: BindCalls::new(BIND_CALL_WAIT),
-            gangs: Gangs::default(),
+            early: TentativePlaces::default(),
             node_cache: NodeCache::new(column_bytes(DEFAULT_CACHE_BYTES)),
             binder: OnceLock::new(),
             binds: BindQueue::default(),
             waiting: WaitingPods::default(),
             nominations: Nominations::default(),
             places: OnceLock::new(),
-            nominator: OnceLock::new(),
+            keeper: OnceLock::new(),
             model: ModelWatch::default(),
             knows_whole_cluster: OnceLock::new(),
             changes: AtomicU64::default(),
@@ -257,12 +263,23 @@ impl Gateway {
     pub fn waiting_changed(&self, change: WaitingChange) {
         let now = self.clock.now();
         match &change {
-            WaitingChange::Shown(shown) => match self.nominations.shown(shown, now) {
-                NominationNews::Nothing => {}
-                NominationNews::Due => self.notify_nominator(),
-                NominationNews::Cancelled => self.leave(shown.pod.uid()),
-            },
-            WaitingChange::Gone(uid) => self.nominations.gone(uid),
+            WaitingChange::Shown(shown) => {
+                let uid = shown.pod.uid();
+                match self.nominations.shown(shown, now) {
+                    NominationNews::Nothing => {}
+                    NominationNews::Due => self.notify_keeper(),
+                    NominationNews::Cancelled => self.leave(uid),
+                }
+                if shown.nominated.as_ref().is_some_and(|nominated| !nominated.is_own) {
+                    self.early.settled(uid, now);
+                } else if self.early.shown(&shown.pod) {
+                    self.end_places(&[uid.into()]);
+                }
+            }
+            WaitingChange::Gone(uid) => {
+                self.nominations.gone(uid);
+                self.early.settled(uid, now);
+            }
             WaitingChange::Listed => {}
         }
         self.waiting.change(change, now);
@@ -283,15 +300,31 @@ impl Gateway {
         let _ = self.places.set(places);
     }
 
-    /// Nominates pods from now on: `notify` is called when [`Gateway::due_nominations`] may have news.
-    pub fn set_nominator(&self, notify: Box<dyn Fn() + Send + Sync>) {
-        let _ = self.nominator.set(notify);
+    /// Has somebody call [`Gateway::keep_places`] when `notify` says that there may be news. `nominates`: pods are nominated
+    /// from now on.
+    pub fn set_keeper(&self, nominates: bool, notify: Box<dyn Fn() + Send + Sync>) {
+        let _ = self.keeper.set(Keeper { nominates, notify });
     }
 
-    /// The nominations to send now, and when there may be more. Whoever takes them reports each by
-    /// [`Gateway::nomination_sent`].
-    pub fn due_nominations(&self) -> (Vec<NominationPatch>, Option<Instant>) {
-        self.nominations.take_due(self.clock.now())
+    /// kube-scheduler nominates pods that wait for volumes or claims (from 1.35 on).
+    pub fn expect_nominations(&self) {
+        self.early.set_nominations(true);
+    }
+
+    /// Ends the tentative places whose time is over. Returns the nominations to send now, each of which is to be reported
+    /// by [`Gateway::nomination_sent`], and when there may be more to do.
+    pub fn keep_places(&self) -> (Vec<NominationPatch>, Option<Instant>) {
+        let now = self.clock.now();
+        let (over, next) = self.early.take_over(now);
+        self.end_places(&over);
+        let (patches, next_patch) = self.nominations.take_due(now);
+        (patches, next.into_iter().chain(next_patch).min())
+    }
+
+    /// Ends tentative places; pods that they have kept away are decided again.
+    fn end_places(&self, uids: &[Box<str>]) {
+        uids.iter().for_each(|uid| self.leave(uid));
+        self.changes.fetch_add((!uids.is_empty()).into(), Ordering::SeqCst);
     }
 
     /// A nomination was sent; `is_written`: the API server has taken it.
@@ -308,12 +341,12 @@ impl Gateway {
 
     /// Whether pods are nominated.
     fn nominates(&self) -> bool {
-        self.nominator.get().is_some() && self.places.get().is_some()
+        self.keeper.get().is_some_and(|keeper| keeper.nominates) && self.places.get().is_some()
     }
 
-    fn notify_nominator(&self) {
-        if let Some(notify) = self.nominator.get() {
-            notify();
+    fn notify_keeper(&self) {
+        if let Some(keeper) = self.keeper.get() {
+            (keeper.notify)();
         }
     }
 

@@ -45,7 +45,7 @@ pub use binder::{BindError, BindQuery, Binder, Binding, IsUnchanged, Leader, Not
 pub use blocking::Blocking;
 pub use clock::{Clock, SystemClock};
 pub use cluster::{Cluster, Namespaces, Reserved};
-pub use config::{Gang, Mode, OnError, PROGRAM_VERBS, PolicyConfig};
+pub use config::{Mode, OnError, PROGRAM_VERBS, PlaceMode, PolicyConfig};
 pub use facts::{
     AbsentFacts, FactAccess, FactSource, FactValue, Facts, MAX_FACT_KEY_BYTES, MAX_FACT_TEXT_BYTES, MAX_FACTS,
     MAX_SOURCE_BYTES, MAX_TOTAL_FACT_BYTES, MAX_TOTAL_FACTS, SidecarFacts, check_source_name,
@@ -57,8 +57,8 @@ pub use matching::Match;
 pub use names::Names;
 pub(crate) use object::{AffinityTerm, LabelSelector, Required, parse};
 pub use object::{
-    DeviceClass, DeviceClasses, Entries, HostPort, ImageName, MAX_KEPT_ANNOTATION_BYTES, Namespace, Node, Nomination,
-    ObjectError, Operator, Owner, Phase, Pod, Pool, Quantities, Requirement, Taint, set_defaults,
+    BoundClaims, Claim, DeviceClass, DeviceClasses, Entries, HostPort, ImageName, MAX_KEPT_ANNOTATION_BYTES, Namespace,
+    Node, Nomination, ObjectError, Operator, Owner, Phase, Pod, Pool, Quantities, Requirement, Taint, set_defaults,
 };
 pub use placed::{Placed, Unlisted, UnlistedNode, placed_order};
 pub use places::Places;

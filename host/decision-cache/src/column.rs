@@ -69,6 +69,18 @@ impl<T: Attribute> Columns<T> {
         }
     }
 
+    /// Begins with the fingerprints of another snapshot, in which only these rows differ. Neither follows the other.
+    pub fn copy_from(&self, other: &Self, differing: &[(Row, Parts)]) {
+        let (version, theirs) = (self.log().version, other.log().version);
+        let copy = |(attribute, column): (&Arc<T>, &Arc<Column>)| {
+            let parts = attribute.depends_on();
+            let stale = differing.iter().filter(|(_, differ)| differ.intersects(parts)).map(|(row, _)| *row);
+            (column.version == theirs).then(|| (Arc::clone(attribute), Arc::new(column.copied(version, stale))))
+        };
+        let copies: Vec<_> = other.by_attribute.read().iter().filter_map(copy).collect();
+        self.by_attribute.write().extend(copies);
+    }
+
     /// The column of an attribute in this version: the known one, one made from that of an earlier version, or a new
     /// one.
     pub(crate) fn get(&self, attribute: &T, rows: usize) -> Arc<Column> {
@@ -156,6 +168,22 @@ impl Column {
     /// The first row that is known to have this fingerprint.
     pub(crate) fn find(&self, value: Fingerprint) -> Option<Row> {
         self.cells.iter().position(|cell| cell.load(Ordering::Relaxed) == value.bits()).map(|at| at as Row)
+    }
+
+    /// The same without these rows.
+    fn copied(&self, version: Version, stale: impl Iterator<Item = Row>) -> Self {
+        let mut stale = stale.peekable();
+        if stale.peek().is_none() {
+            return Self { version, cells: Arc::clone(&self.cells) };
+        }
+        let cells: Arc<[AtomicU64]> =
+            self.cells.iter().map(|cell| AtomicU64::new(cell.load(Ordering::Relaxed))).collect();
+        for row in stale {
+            if let Some(cell) = cells.get(row as usize) {
+                cell.store(0, Ordering::Relaxed);
+            }
+        }
+        Self { version, cells }
     }
 
     fn carried_over(&self, log: &ChangeLog, parts: Parts, rows: usize) -> Self {

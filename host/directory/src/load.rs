@@ -7,7 +7,7 @@ use std::{
 };
 
 use plimsoll_core::{
-    Ask, CallClass, FactAccess, FaultKind, Gang, Limits, Loader, Member, Mode, Module, PROGRAM_VERBS, Policy,
+    Ask, CallClass, FactAccess, FaultKind, Limits, Loader, Member, Mode, Module, PROGRAM_VERBS, PlaceMode, Policy,
     PolicyConfig, TRIAL_TIMEOUT, TrialCall, TrialFault, Verb, View,
 };
 
@@ -232,8 +232,8 @@ fn configured(content: &Content, policy: Arc<dyn Policy>) -> Result<(Arc<dyn Pol
     let counts = config.counts && policy.may_read_pods() && policy.verbs().has(Verb::Filter);
     let text = match (policy.program(), sidecar.stdio) {
         (None, Some(_)) => "stdio: the module says by its exports which verbs it answers; this key is for a program",
-        _ if config.gang == Gang::Exact && !counts => {
-            "gang: exact is for a module whose filter counts pods; this one has none"
+        _ if config.places != PlaceMode::default() && !counts => {
+            "places: this key is for a module whose filter counts pods; this one has none"
         }
         (None, None) => return Ok((policy, config)),
         (Some(_), _) if *sidecar.settings != *NO_SETTINGS => {

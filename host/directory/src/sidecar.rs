@@ -6,7 +6,7 @@ mod tests;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use plimsoll_core::{
-    AbsentFacts, Gang, Match, Mode, OnError, Operator, PROGRAM_VERBS, PolicyConfig, Requirement, Verb, Verbs,
+    AbsentFacts, Match, Mode, OnError, Operator, PROGRAM_VERBS, PlaceMode, PolicyConfig, Requirement, Verb, Verbs,
     check_source_name, parse_quantity, quotable,
 };
 use plimsoll_yaml::{FieldError, Format, position};
@@ -115,10 +115,10 @@ struct RawSidecar {
     /// Whether the policy's filter may count pods or read those on a node; if not, such a read is a fault. Default: if its
     /// module imports such a function.
     counts: Option<bool>,
-    /// The answer about a member of a pod group (a gang) where the filter counts pods: all nodes that fit (`separate`), or
-    /// one, on which the members after it see it (`exact`). Default: separate.
-    #[schemars(with = "Option<String>", extend("enum" = ["separate", "exact", null]))]
-    gang: Option<Spanned<String>>,
+    /// Which pods get one node that fits, and count there before their bind, where the filter counts pods: members of pod
+    /// groups and pods that wait for volumes or claims (`early`), `none`, or `all`. Default: early.
+    #[schemars(with = "Option<String>", extend("enum" = ["early", "none", "all", null]))]
+    places: Option<Spanned<String>>,
     /// The part in decisions of a program that answers on standard output. Only for a module with `_start` and without
     /// verbs.
     stdio: Option<RawStdio>,
@@ -255,7 +255,7 @@ impl RawSidecar {
             memory: self.memory.map_or(Ok(default.memory), |text| resolve_memory(&text, most_memory))?,
             matches: self.matches.map_or(Ok(default.matches), RawMatch::resolve)?,
             counts: self.counts.unwrap_or(default.counts),
-            gang: resolve_word(self.gang, "gang", &Gang::ALL, Gang::as_str)?.unwrap_or(default.gang),
+            places: resolve_word(self.places, "places", &PlaceMode::ALL, PlaceMode::as_str)?.unwrap_or(default.places),
         };
         Ok(Sidecar {
             module: self.module.map(|text| resolve_module(&text)).transpose()?,

@@ -6,7 +6,7 @@ mod scores;
 use std::{net::IpAddr, path::PathBuf, process::ExitCode};
 
 use anyhow::{Result, bail, ensure};
-use plimsoll_core::{Gang, Group, Roster, Verb};
+use plimsoll_core::{Group, PlaceMode, Roster, Verb};
 use plimsoll_http::prioritize_verb;
 use serde::Serialize;
 
@@ -44,13 +44,14 @@ pub(super) fn scheduler_config(args: &SchedulerConfigArgs) -> Result<ExitCode> {
     let roster = load_all(&args.policies, &args.engine, args.output)?;
     if binds(args) {
         one_binder(&roster)?;
+        one_giver_of_places(&roster)?;
     }
     let bind_group = bind_group(args, &roster);
     remark_on_limits(args, &roster, bind_group);
     let scales = Scales::new(args, &roster)?;
     let mut groups: Vec<_> = roster.groups().collect();
     // It leaves one node, which no extender after it may refuse.
-    groups.sort_by_key(|(_, group)| group.members().iter().any(|member| member.config.gang == Gang::Exact));
+    groups.sort_by_key(|(_, group)| gives_places(group));
     let groups = groups.into_iter();
     let mut extenders: Vec<Extender> =
         groups.filter_map(|(name, group)| extender(args, &scales, bind_group, name, group)).collect();
@@ -147,6 +148,23 @@ fn one_binder(roster: &Roster) -> Result<()> {
     Ok(())
 }
 
+/// Whether a filter of the group leaves some pods one node.
+fn gives_places(group: &Group) -> bool {
+    group.members().iter().any(|member| member.reads_pods() && member.config.places != PlaceMode::None)
+}
+
+/// Refuses two groups that each leave a pod one node: the second may refuse the one that the first has left.
+fn one_giver_of_places(roster: &Roster) -> Result<()> {
+    let groups: Vec<&str> = roster.groups().filter(|(_, group)| gives_places(group)).map(|(name, _)| &**name).collect();
+    let [first, second, ..] = groups[..] else { return Ok(()) };
+    let shown = |name: &str| if name.is_empty() { "the root".to_owned() } else { format!("group {name}") };
+    bail!(
+        "{} and {} both have filters that count pods: each would leave members of pod groups, and pods that wait for volumes, one node, which the other may refuse; move them into one group, or set `places: none` in the sidecars of one",
+        shown(first),
+        shown(second)
+    )
+}
+
 /// The group that gets `bindVerb`. A filter that counts is no reason for it where nobody may bind: without it pods are
 /// bound by kube-scheduler.
 fn bind_group<'r>(args: &SchedulerConfigArgs, roster: &'r Roster) -> Option<&'r str> {
@@ -157,15 +175,11 @@ fn bind_group<'r>(args: &SchedulerConfigArgs, roster: &'r Roster) -> Option<&'r 
 /// Says which filters count pods that plimsoll does not bind.
 fn remark_on_limits(args: &SchedulerConfigArgs, roster: &Roster, bind_group: Option<&str>) {
     let outrun = roster.members().filter(|member| member.reads_pods() && bind_group != Some(&*member.group));
-    let (exact, outrun): (Vec<_>, Vec<_>) = outrun.map(|member| (member.config.gang, member.id())).unzip();
+    let outrun: Vec<&str> = outrun.map(|member| member.id()).collect();
     if outrun.is_empty() {
         return;
     }
-    let gangs = if bind_group.is_none() && exact.contains(&Gang::Exact) {
-        ", and gangs can be bound in part despite `gang: exact`"
-    } else {
-        ""
-    };
+    let gangs = if bind_group.is_none() { ", and gangs can be bound in part" } else { "" };
     let why = match bind_group {
         Some(_) => "kube-scheduler takes one extender with bindVerb, which is another group's".to_owned(),
         None if binds(args) => format!("without a client certificate nobody may bind at {}", args.url),

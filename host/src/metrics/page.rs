@@ -81,7 +81,8 @@ impl Page {
         let help = "Time since the last sign of life of the watch, or since the start";
         self.by("resource", "watch_staleness_seconds", help, silences, set_seconds);
         self.by("resource", "watch_staleness_limit_seconds", "The value of --max-staleness", limits, set_seconds);
-        let all = [&status.nodes, &status.pods, &status.waiting, &status.namespaces, &status.device_classes];
+        let WatchStatus { nodes, pods, waiting, namespaces, device_classes, claims, .. } = status;
+        let all = [nodes, pods, waiting, namespaces, device_classes, claims];
         let events = all.map(|status| (status.resource.to_owned(), status.events));
         let count = |counter: &Counter, events| _ = counter.inc_by(events);
         self.by("resource", "watch_events", "Events of the watch, bookmarks left out", events, count);

@@ -12,9 +12,9 @@ use crate::Placed;
 pub enum Verdict {
     /// It may.
     Fits,
-    /// Not now; evicting pods may help.
+    /// Not now; it may once pods are gone.
     Unschedulable(Cow<'static, str>),
-    /// Evicting pods will not help.
+    /// Not whatever pods are gone.
     Unresolvable(Cow<'static, str>),
 }
 

@@ -137,6 +137,9 @@ export interface NodesImports {
 /**
  * Pods already placed, being bound, or nominated, numbered from 0 within their node.
  *
+ * A member of a pod group, or a pod that waits for volumes or claims, counts from the filter that left it one node
+ * (`places` in the sidecar); at bind only for a pod without such a place.
+ *
  * A pod with a `status.nominatedNodeName` waits for that node: it counts there, but not at bind, not for itself, and, if
  * its condition says `Unschedulable`, not for pods of higher priority, since kube-scheduler may give them the room that
  * it made by preemption. A pod that once found no node and now waits only for its volumes has that condition too: for pods
@@ -204,7 +207,7 @@ export interface CandidatesImports {
  * All nodes and pods that the gateway knows, those outside of the request included.
  *
  * A pod counts from the moment it is being bound until it has succeeded or failed, or is deleted: so a pod that
- * terminates still counts, and one that waits for a node only where it is nominated, as in `placed`. The pod being
+ * terminates still counts, and one without a node only where it is nominated or has a place, as in `placed`. The pod being
  * scheduled never counts. A pod on a node that the gateway does not know counts unless the selector has a `node-label`.
  * When a `filter` is asked on behalf of preemption, the victims of the candidate in question do not count; in `preempt` itself they do, as in `placed`.
  *

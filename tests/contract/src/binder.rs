@@ -7,7 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use plimsoll_core::{BindError, Binder, Binding, IsUnchanged, Leader, NotReserved, Pod, Reservation};
+use plimsoll_core::{BindError, Binder, Binding, IsUnchanged, Leader, NotReserved, Places, Pod, Reservation};
 use serde_json::json;
 
 use crate::recording::Recording;
@@ -62,6 +62,13 @@ impl Api {
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// It shows no cluster, so a place has no effect.
+impl Places for Api {
+    fn hold(&self, _: Arc<Pod>, _: Instant) {}
+
+    fn leave(&self, _: &str) {}
 }
 
 impl Binder for Api {

@@ -11,6 +11,10 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
+use kube::{
+    Client, Config,
+    config::{KubeConfigOptions, Kubeconfig},
+};
 use plimsoll_harness::{Plimsoll, ReservedPort, TempDir, tempdir, wait_until, wait_until_every, workspace};
 use serde_json::Value;
 
@@ -301,6 +305,16 @@ impl ControlPlane {
         let output = kubectl.wait_with_output()?;
         ensure!(output.status.success(), "kubectl {args:?}: {}", String::from_utf8_lossy(&output.stderr));
         Ok(String::from_utf8(output.stdout)?)
+    }
+
+    /// A client with the rights of the administrator.
+    ///
+    /// # Errors
+    /// If the kubeconfig cannot be read.
+    pub async fn client(&self) -> Result<Client> {
+        let kubeconfig = Kubeconfig::read_from(self.kubeconfig())?;
+        let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+        Ok(Client::try_from(config)?)
     }
 
     /// The administrator's kubeconfig.

@@ -5,14 +5,20 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
-    sync::LazyLock,
+    sync::{LazyLock, OnceLock},
     time::SystemTime,
 };
 
 use crate::ports::occupy_defaults;
 
+/// Another binary that a program measures.
+static GIVEN: OnceLock<PathBuf> = OnceLock::new();
+
 static BINARY: LazyLock<PathBuf> = LazyLock::new(|| {
     occupy_defaults();
+    if let Some(given) = GIVEN.get() {
+        return given.clone();
+    }
     let binary = target().join("plimsoll");
     if let Some(problem) = problem(&binary) {
         panic!("{problem}: run `cargo build --workspace --bin plimsoll`");
@@ -43,6 +49,12 @@ pub fn workspace() -> &'static Path {
 /// If it is missing, or older than its sources.
 pub fn binary() -> &'static Path {
     &BINARY
+}
+
+/// Takes a file for [`binary`] from now on; a program that measures calls it before anything else.
+pub fn use_binary(file: PathBuf) {
+    // The first one stays.
+    let _ = GIVEN.set(file);
 }
 
 /// A call of [`binary`] that no variable of the caller's environment changes.

@@ -88,6 +88,16 @@ impl FakeApi {
         self.change(|state| state.objects.delete_device_class(name));
     }
 
+    /// Adds a PersistentVolumeClaim, of which only the metadata is served, or replaces it.
+    pub fn put_claim(&self, claim: Value) {
+        self.change(|state| state.objects.put_claim(claim));
+    }
+
+    /// Deletes a PersistentVolumeClaim, if it is there.
+    pub fn delete_claim(&self, namespace: &str, name: &str) {
+        self.change(|state| state.objects.delete_claim(namespace, name));
+    }
+
     /// Adds a ConfigMap with these entries, or replaces it.
     pub fn put_config_map(&self, namespace: &str, name: &str, data: Value) {
         self.change(|state| state.objects.put_config_map(namespace, name, data));

@@ -17,7 +17,7 @@ mod skip;
 mod tasks;
 mod wait;
 
-pub use build::{binary, command, guest, policies, workspace};
+pub use build::{binary, command, guest, policies, use_binary, workspace};
 pub use certificates::{Authority, Pair, Purpose};
 pub use client::{Client, get};
 pub use fake_api::{FakeApi, Fate, write_kubeconfig};

@@ -2,7 +2,7 @@
 
 use std::{fmt::Display, sync::Arc};
 
-use plimsoll_core::{DeviceClass, Namespace, Node, ObjectError, Pod, WaitingPod};
+use plimsoll_core::{Claim, DeviceClass, Namespace, Node, ObjectError, Pod, WaitingPod};
 use serde_json::{Value, json};
 use tracing::warn;
 
@@ -17,6 +17,8 @@ pub(crate) enum Resource {
     Namespaces,
     /// Resources that DRA provides. The gateway works without them, and where the API server has no such resource.
     DeviceClasses,
+    /// Whether they are bound. The gateway works without them, and where it may not list them.
+    Claims,
 }
 
 /// An object of a resource. Of one that cannot be read only the identity is known, and of a pod its node.
@@ -31,12 +33,15 @@ pub(crate) enum WatchedObject {
     Namespace(Arc<str>, Option<Namespace>),
     /// By name; none: it cannot be read.
     DeviceClass(Arc<str>, Option<DeviceClass>),
+    /// One that cannot be read counts as not bound.
+    Claim(Claim),
 }
 
 // === impl Resource ===
 
 impl Resource {
-    pub(super) const ALL: [Self; 5] = [Self::Nodes, Self::Pods, Self::Waiting, Self::Namespaces, Self::DeviceClasses];
+    pub(super) const ALL: [Self; 6] =
+        [Self::Nodes, Self::Pods, Self::Waiting, Self::Namespaces, Self::DeviceClasses, Self::Claims];
 
     pub(super) const fn name(self) -> &'static str {
         match self {
@@ -45,6 +50,7 @@ impl Resource {
             Self::Waiting => "waiting pods",
             Self::Namespaces => "namespaces",
             Self::DeviceClasses => "deviceclasses",
+            Self::Claims => "claims",
         }
     }
 
@@ -55,6 +61,7 @@ impl Resource {
             Self::Namespaces => "/api/v1/namespaces",
             // Before Kubernetes 1.34 there is no v1, and no class provides a resource.
             Self::DeviceClasses => "/apis/resource.k8s.io/v1/deviceclasses",
+            Self::Claims => "/api/v1/persistentvolumeclaims",
         }
     }
 
@@ -64,8 +71,13 @@ impl Resource {
         match self {
             Self::Pods => Some("spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed".to_owned()),
             Self::Waiting => Some("spec.nodeName=,status.phase!=Succeeded,status.phase!=Failed".to_owned()),
-            Self::Nodes | Self::Namespaces | Self::DeviceClasses => None,
+            Self::Nodes | Self::Namespaces | Self::DeviceClasses | Self::Claims => None,
         }
+    }
+
+    /// Whether the API server is to send the metadata of the objects alone.
+    pub(super) fn is_metadata(self) -> bool {
+        self == Self::Claims
     }
 
     /// Whether the first cluster needs its list; without it, a list that failed is not waited for.
@@ -96,6 +108,10 @@ impl Resource {
                 Ok(class) => WatchedObject::DeviceClass(Arc::clone(class.name()), Some(class)),
                 Err(error) => WatchedObject::DeviceClass(self.identity(json, &error).name().into(), None),
             },
+            Self::Claims => WatchedObject::Claim(Claim::from_json(json.as_bytes()).unwrap_or_else(|error| {
+                let own = self.identity(json, &error);
+                Claim::unbound(own.namespace(), own.name())
+            })),
         }
     }
 

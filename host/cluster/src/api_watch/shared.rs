@@ -205,10 +205,10 @@ impl Shared {
 
     pub(super) fn status(&self) -> WatchStatus {
         let view = self.view.lock();
-        let [mut nodes, mut pods, waiting, namespaces, device_classes] = view.status.clone();
+        let [mut nodes, mut pods, waiting, namespaces, device_classes, claims] = view.status.clone();
         (nodes.unreadable_now, pods.unreadable_now) = view.store.unreadable();
         let (reserved, is_published) = (view.store.reserved(), view.is_published);
-        WatchStatus { nodes, pods, waiting, namespaces, device_classes, reserved, is_published }
+        WatchStatus { nodes, pods, waiting, namespaces, device_classes, claims, reserved, is_published }
     }
 }
 

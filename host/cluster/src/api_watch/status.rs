@@ -17,6 +17,8 @@ pub struct WatchStatus {
     pub namespaces: ResourceStatus,
     /// The watch of DeviceClasses; the gateway works without it.
     pub device_classes: ResourceStatus,
+    /// The watch of PersistentVolumeClaims; the gateway works without it.
+    pub claims: ResourceStatus,
     /// The number of pods that were bound and have not been shown by the watch.
     pub reserved: usize,
     /// Whether a cluster has been published: the first one waits for the other watches too, or for their failure.
@@ -26,7 +28,7 @@ pub struct WatchStatus {
 /// The state of one watch.
 #[derive(Debug, Clone)]
 pub struct ResourceStatus {
-    /// `nodes`, `pods`, `waiting pods`, `namespaces` or `deviceclasses`.
+    /// `nodes`, `pods`, `waiting pods`, `namespaces`, `deviceclasses` or `claims`.
     pub resource: &'static str,
     /// Whether a list has been complete.
     pub is_listed: bool,
@@ -50,7 +52,7 @@ impl WatchStatus {
         let mut doubts: Vec<_> =
             [&self.nodes, &self.pods].into_iter().filter_map(|status| status.doubt(max_staleness)).collect();
         if doubts.is_empty() && !self.is_published {
-            let optional = [&self.waiting, &self.device_classes, &self.namespaces];
+            let optional = [&self.waiting, &self.device_classes, &self.claims, &self.namespaces];
             let missing = optional.into_iter().find(|status| !status.is_decided());
             doubts.push(format!("{} are not listed yet", missing.unwrap_or(&self.namespaces).resource));
         }
@@ -74,6 +76,11 @@ impl WatchStatus {
         }
         if let (false, Some(trouble)) = (self.device_classes.is_listed, &self.device_classes.trouble) {
             gaps.push(format!("deviceclasses are not known, and a resource that DRA provides counts as 0: {trouble}"));
+        }
+        if let (false, Some(trouble)) = (self.claims.is_listed, &self.claims.trouble) {
+            gaps.push(format!(
+                "claims are not known, and pods that wait for volumes get no place before their bind: {trouble}"
+            ));
         }
         gaps
     }
@@ -134,6 +141,7 @@ mod tests {
             waiting,
             namespaces: ResourceStatus::new("namespaces"),
             device_classes: listed("deviceclasses"),
+            claims: listed("claims"),
             reserved: 0,
             is_published: true,
         }

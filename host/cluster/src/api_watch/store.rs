@@ -2,6 +2,7 @@
 //!
 //! Nothing here waits or reads a clock, so any order of events can be tested.
 
+mod claims;
 mod entry;
 mod named;
 mod publishing;
@@ -18,7 +19,7 @@ use std::{
 
 use plimsoll_core::{Cluster, DeviceClass, Namespace, Node, Pod, Pool, Slots, Unlisted, WaitingChange};
 
-use self::{entry::NodeEntry, named::NamedStore};
+use self::{claims::ClaimStore, entry::NodeEntry, named::NamedStore};
 use super::resource::{Resource, WatchedObject};
 
 /// Nodes, the pods that are bound to them and have not ended, reserved pods, and nominated ones.
@@ -49,6 +50,7 @@ pub(crate) struct ClusterStore {
     reservations_made: u64,
     namespaces: NamedStore<Namespace>,
     device_classes: NamedStore<DeviceClass>,
+    claims: ClaimStore,
     pool: Pool,
     /// The number of lists of each resource that have begun.
     lists: [u64; Resource::ALL.len()],
@@ -108,6 +110,9 @@ impl ClusterStore {
     /// From here on the objects of a list are added.
     pub(crate) fn begin_list(&mut self, resource: Resource) {
         self.lists[resource as usize] += 1;
+        if resource == Resource::Claims {
+            self.claims.begin();
+        }
     }
 
     /// A list is complete: objects that it did not contain are gone, except reservations that were not settled when it
@@ -120,6 +125,7 @@ impl ClusterStore {
             Resource::Waiting => self.end_waiting(list, began),
             Resource::Namespaces => self.namespaces.end(list),
             Resource::DeviceClasses => self.device_classes.end(list),
+            Resource::Claims => self.claims.end(),
         }
     }
 
@@ -135,6 +141,7 @@ impl ClusterStore {
             WatchedObject::DeviceClass(name, class) => {
                 self.device_classes.put(name, class, self.lists[Resource::DeviceClasses as usize]);
             }
+            WatchedObject::Claim(claim) => self.claims.set(&claim, claim.is_bound()),
         }
     }
 
@@ -146,6 +153,7 @@ impl ClusterStore {
             WatchedObject::Waiting(uid, _) => self.leave_waiting(uid, now),
             WatchedObject::Namespace(name, _) => self.namespaces.remove(&name),
             WatchedObject::DeviceClass(name, _) => self.device_classes.remove(&name),
+            WatchedObject::Claim(claim) => self.claims.set(&claim, false),
         }
     }
 

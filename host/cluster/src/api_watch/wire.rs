@@ -142,7 +142,9 @@ pub(super) async fn page(client: &Client, resource: Resource, token: Option<Stri
     let field_selector = resource.selector();
     let params =
         ListParams { field_selector, limit: Some(PAGE_OBJECTS), continue_token: token, ..ListParams::default() };
-    let request = Request::new(resource.path()).list(&params).map_err(Error::BuildRequest)?;
+    let request = Request::new(resource.path());
+    let request = if resource.is_metadata() { request.list_metadata(&params) } else { request.list(&params) };
+    let request = request.map_err(Error::BuildRequest)?;
     answer(client.request_text(request)).await
 }
 
@@ -170,7 +172,10 @@ pub(super) async fn watch(
 ) -> Result<impl Stream<Item = io::Result<String>> + use<>, WatchFailure> {
     let timeout = Some(WATCH_SECONDS.mul_add(0.25 * random_part(), WATCH_SECONDS) as u32);
     let params = WatchParams { field_selector: resource.selector(), timeout, ..WatchParams::default() };
-    let request = Request::new(resource.path()).watch(&params, version).map_err(Error::BuildRequest)?;
+    let request = Request::new(resource.path());
+    let request =
+        if resource.is_metadata() { request.watch_metadata(&params, version) } else { request.watch(&params, version) };
+    let request = request.map_err(Error::BuildRequest)?;
     Ok(answer(client.request_stream(request)).await?.lines())
 }
 

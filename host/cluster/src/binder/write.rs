@@ -8,7 +8,7 @@ use kube::{Client, Error};
 use plimsoll_core::{BindError, Binding, Pod};
 use serde_json::json;
 
-use crate::{clock, term::Term};
+use crate::{api::version_of, clock, term::Term};
 
 /// Kubernetes 1.35 switched `PodTopologyLabelsAdmission` on: the API server copies the labels of a Binding to the pod.
 /// Before it labels are dropped without a word, so a policy that counts by them would count wrong.
@@ -122,33 +122,13 @@ pub(super) fn pods_path(namespace: &str) -> String {
 
 /// Asks the API server for its version: an old one drops labels.
 async fn check_labels(ready: &Ready) -> Result<(), BindError> {
-    let version = ready.client.apiserver_version().await;
-    let version = version.map_err(|error| BindError::Api(format!("its version is not known: {}", text(&error))))?;
-    if is_new_enough(&version.major, &version.minor) {
+    let version = version_of(&ready.client).await;
+    let (major, minor) =
+        version.map_err(|error| BindError::Api(format!("its version is not known: {}", text(&error))))?;
+    if (major, minor) >= (1, LABELS_MINOR) {
         return Ok(());
     }
-    let (major, minor) = (version.major, version.minor);
     Err(BindError::Api(format!(
         "version {major}.{minor} drops the labels of a Binding, and a policy gives the pod labels: that needs 1.{LABELS_MINOR}"
     )))
-}
-
-/// Providers write a minor version such as `36+`.
-fn is_new_enough(major: &str, minor: &str) -> bool {
-    let number = |text: &str| text.trim_end_matches(|c: char| !c.is_ascii_digit()).parse::<u32>().unwrap_or(0);
-    (number(major), number(minor)) >= (1, LABELS_MINOR)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_are_compared_as_numbers() {
-        for (minor, is_enough) in [("34", false), ("35", true), ("36+", true), ("9", false), ("100", true), ("", false)]
-        {
-            assert_eq!(is_new_enough("1", minor), is_enough, "{minor}");
-        }
-        assert!(is_new_enough("2", "0") && !is_new_enough("", "40"));
-    }
 }

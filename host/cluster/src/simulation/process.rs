@@ -413,10 +413,10 @@ fn client(outbox: &Arc<Mutex<Outbox>>, fence: Option<Fence>) -> Client {
             }
             let (reply, answer) = oneshot::channel();
             let target = parts.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
-            // The worlds have no namespaces and DeviceClasses, and nominate no pods: such watches are answered within the
-            // process.
-            let is_empty =
-                ["/api/v1/namespaces?", "/apis/resource.k8s.io/"].iter().any(|path| target.starts_with(path));
+            // The worlds have no namespaces, DeviceClasses and claims, and nominate no pods: such watches are answered within
+            // the process.
+            let empty = ["/api/v1/namespaces?", "/apis/resource.k8s.io/", "/api/v1/persistentvolumeclaims?"];
+            let is_empty = empty.iter().any(|path| target.starts_with(path));
             if is_empty || target.contains("spec.nodeName%3D%2C") {
                 let none = json!({"metadata": {"resourceVersion": "1"}, "items": []});
                 let nothing = StreamBody::new(pending::<Result<Frame<Bytes>, Infallible>>());

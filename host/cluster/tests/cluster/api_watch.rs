@@ -20,6 +20,7 @@ const LONG: Duration = Duration::from_mins(10);
 const NODES: &str = "/api/v1/nodes";
 const PODS: &str = "/api/v1/pods";
 const NAMESPACES: &str = "/api/v1/namespaces";
+const CLAIMS: &str = "/api/v1/persistentvolumeclaims";
 
 /// An API server and a watch on it.
 struct Followed {
@@ -379,6 +380,63 @@ async fn a_gateway_that_may_not_list_namespaces_has_its_view_and_says_what_is_mi
     let gaps = followed.watch.status().gaps(LONG);
     assert!(gaps[0].starts_with("namespaces are not known, and policies cannot read their labels: "), "{gaps:?}");
     // Nobody waits for them either.
+    soon("new lists", followed.watch.relist()).await;
+}
+
+/// A claim of the namespace `web`.
+fn claim(name: &str, is_bound: bool) -> Value {
+    let annotations = if is_bound { json!({"pv.kubernetes.io/bind-completed": "yes"}) } else { Value::Null };
+    json!({"metadata": {"name": name, "namespace": "web", "annotations": annotations}})
+}
+
+/// Whether a pod with this claim waits for it.
+fn is_late(cluster: &Cluster, claim: &str) -> Option<bool> {
+    let volume = json!({"name": "v", "persistentVolumeClaim": {"claimName": claim}});
+    let pod = json!({"metadata": {"name": "p", "namespace": "web"}, "spec": {"volumes": [volume]}});
+    cluster.has_late_volumes(&Pod::from_json(pod.to_string().into()).unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_claim_is_late_until_the_watch_shows_it_bound_and_again_once_it_is_gone() {
+    let api = FakeApi::start([node("n0")], []).unwrap();
+    api.put_claim(claim("old", true));
+    api.put_claim(claim("new", false));
+    api.hold_at(CLAIMS);
+    let mut followed = Followed::follow(api, LONG);
+    let awaits_claims = |own: &Followed| own.watch.status().doubts(LONG) == ["claims are not listed yet"];
+    followed.until_so("the other lists", awaits_claims).await;
+    followed.api.recover();
+    let first = followed.until("the first cluster", |cluster| cluster.slots().len() == 1).await;
+    let late = |cluster: &Cluster| ["old", "new", "unknown"].map(|name| is_late(cluster, name).unwrap());
+    assert_eq!(late(&first), [false, true, true]);
+    followed.api.put_claim(claim("new", true));
+    let bound = followed.until("the event", |cluster| late(cluster) == [false, false, true]).await;
+    assert_eq!(bound.slots().len(), 1);
+    followed.api.delete_claim("web", "old");
+    followed.until("the end of a claim", |cluster| late(cluster) == [true, false, true]).await;
+    // What happened meanwhile only a list shows.
+    followed.api.hold_at(CLAIMS);
+    followed.api.cut_connections();
+    followed.api.delete_claim("web", "new");
+    followed.api.put_claim(claim("unknown", true));
+    followed.api.compact();
+    followed.api.recover();
+    followed.until("the new list", |cluster| late(cluster) == [true, true, false]).await;
+    assert!(followed.watch.status().gaps(LONG).is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gateway_that_may_not_list_claims_has_its_view_and_says_what_is_missing() {
+    let api = FakeApi::start([node("n0")], []).unwrap();
+    api.put_claim(claim("old", true));
+    api.fail_at(CLAIMS, 403);
+    let followed = Followed::follow(api, LONG);
+    followed.watch.synced().await;
+    assert_eq!((followed.watch.cluster().slots().len(), is_late(&followed.watch.cluster(), "old")), (1, None));
+    assert!(followed.watch.status().doubts(LONG).is_empty());
+    let gaps = followed.watch.status().gaps(LONG);
+    let missing = "claims are not known, and pods that wait for volumes get no place before their bind: ";
+    assert!(gaps.len() == 1 && gaps[0].starts_with(missing), "{gaps:?}");
     soon("new lists", followed.watch.relist()).await;
 }
 

@@ -74,6 +74,8 @@ struct Asking<'b> {
     node: &'b str,
     /// The facts are the same however often the policies are asked: a load that changes must not hold a bind up.
     moment: Moment,
+    /// Whether pods with a tentative place count.
+    yields: bool,
 }
 
 /// The additions that the policies give the pod, by the values that they have read.
@@ -105,20 +107,21 @@ struct SeenValues {
     has_lost_reads: bool,
 }
 
-/// Binds a pod to a node. `newest` is the cluster in force.
+/// Binds a pod to a node. `newest` is the cluster in force; the last part of `asking` says whether the pod yields to those
+/// with a tentative place.
 ///
 /// Binds ask side by side: a slow policy must not stop other binds. The comparison when the place is reserved keeps them
 /// from giving out one device or one seat twice. A bind that keeps losing that race asks alone.
 pub(crate) fn bind(
-    asking: (&Caller, &Group, Moment),
+    asking: (&Caller, &Group, Moment, bool),
     binder: &dyn Binder,
     query: &BindQuery<'_>,
     call: BindCall<'_>,
     queue: &BindQueue,
     newest: impl Fn() -> Option<Arc<Cluster>>,
 ) -> Result<Bound, DecideError> {
-    let (caller, group, moment) = asking;
-    let asking = Asking { caller, group, node: &query.node, moment };
+    let (caller, group, moment, yields) = asking;
+    let asking = Asking { caller, group, node: &query.node, moment, yields };
     let mut is_fresh = call.pod.is_none();
     let mut pod = match &call.pod {
         Some(shown) => Arc::clone(shown),
@@ -310,10 +313,9 @@ impl Asking<'_> {
     fn view(&self, pod: &Arc<Pod>, cluster: &Arc<Cluster>) -> Result<View, Unbound> {
         let at = cluster.find(self.node).ok_or_else(|| Unbound::UnknownNode(self.node.to_owned()))?;
         // An earlier bind whose outcome was not known may have left the pod there: it must not stand in its own way.
-        let mut whole = WholeCluster::of(Some(Arc::clone(cluster)));
-        whole.count_for(pod, OwnPlace::AsThePodSays);
+        let whole = WholeCluster::of(Some(Arc::clone(cluster)), pod, OwnPlace::AsThePodSays);
         let view = View::new(Arc::clone(pod), Arc::clone(cluster), Arc::from([at]), self.moment.now).with_whole(whole);
-        Ok(view.with_facts(Arc::clone(&self.moment.facts)).for_bind())
+        Ok(view.with_facts(Arc::clone(&self.moment.facts)).for_bind(self.yields))
     }
 }
 

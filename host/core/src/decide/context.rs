@@ -67,20 +67,14 @@ impl RequestContext {
             let (known, unknown) = (0..slots.len() as u32).partition(|at| is_known(&slots[*at as usize]));
             (slots.iter().copied().filter(is_known).collect(), Some(known), unknown)
         };
-        let cluster = cluster.counted_for(&pod, own).map_or(cluster, Arc::new);
-        let mut whole = WholeCluster::of(in_force);
-        whole.count_for(&pod, own);
+        let whole = WholeCluster::of(in_force, &pod, own);
+        let without = match whole.cluster() {
+            Some(in_force) if Arc::ptr_eq(in_force, &cluster) => cluster.without_all(whole.hidden()),
+            _ => cluster.without_all(&cluster.not_counted(&pod, own)),
+        };
+        let cluster = without.map_or(cluster, Arc::new);
         let node_set = NodeSet { pod, cluster, whole, slots, now: moment.now };
         Ok(Self { node_set, request_indices, unknown })
-    }
-
-    /// The same request, for which these pods count on the nodes that they name.
-    pub(crate) fn with_tentative(mut self, pods: &[Arc<Pod>]) -> Self {
-        if !pods.is_empty() {
-            self.node_set.cluster = Arc::new(self.node_set.cluster.with_tentative(pods));
-            self.node_set.whole.count_tentative(pods);
-        }
-        self
     }
 
     /// A request about some nodes of the set.
@@ -153,7 +147,7 @@ impl RequestContext {
     }
 
     /// The name of the node with this index in the request; none where the cluster does not know it.
-    pub(super) fn node_name(&self, index: u32) -> Option<Arc<str>> {
+    pub(crate) fn node_name(&self, index: u32) -> Option<Arc<str>> {
         Some(Arc::clone(self.cluster().slots().get(self.slot_of(index) as usize)?.node.name()))
     }
 

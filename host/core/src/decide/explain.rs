@@ -90,7 +90,7 @@ pub(crate) fn explain(caller: &Caller, group: &Group, context: &RequestContext, 
     let explained = |(member, verb): (&Arc<Member>, Verb)| {
         // A bind is about the one node, with the pods placed there.
         let (view, node) =
-            if verb == Verb::Bind { (nodes.view(&[node]).for_bind(), 0) } else { (nodes.whole_view(), node) };
+            if verb == Verb::Bind { (nodes.view(&[node]).for_bind(true), 0) } else { (nodes.whole_view(), node) };
         let (answer, recording) = evaluate_one(caller, member, verb, view, node);
         let mut reads = recording.take_lines();
         if member.policy.program().is_some() {

@@ -173,9 +173,8 @@ impl<'p> Preempting<'p> {
         node_cache: &NodeCache,
         moment: &Moment,
     ) -> Result<Self, DecideError> {
-        let mut whole = WholeCluster::of(cluster.cloned());
-        whole.count_for(&pod, OwnPlace::AsThePodSays);
-        let without = cluster.and_then(|cluster| cluster.counted_for(&pod, OwnPlace::AsThePodSays));
+        let whole = WholeCluster::of(cluster.cloned(), &pod, OwnPlace::AsThePodSays);
+        let without = cluster.and_then(|cluster| cluster.without_all(whole.hidden()));
         let counted = without.as_ref().or(cluster.map(AsRef::as_ref));
         let (mut slots, mut candidates, mut origins) = (vec![], vec![], vec![]);
         let mut dropped = BTreeMap::new();

@@ -3,7 +3,7 @@
 //! ```text
 //!  watch ─────> shown, gone ──┐                    ┌──> stable reasons (messages)
 //!  /filter ───> refused,    ──┼──> WaitingPods ────┼──> due, woken (gateway/revisit)
-//!               passed        │    by UID          ├──> nominations (gateway/nominate)
+//!               passed        │    by UID          ├──> nominations (gateway/refused)
 //!  revisit ───> decided ──────┘                    └──> pending (admin API, metrics)
 //! ```
 
@@ -39,6 +39,9 @@ const MAX_BYTES: usize = 64 << 20;
 /// least every 5.5 minutes.
 const MAX_AGE: Duration = Duration::from_mins(10);
 
+/// The time between two searches for old entries.
+const PURGE_INTERVAL: Duration = Duration::from_secs(1);
+
 /// The watch shows a change of pods and nodes at most this much later than kube-scheduler asks because of it.
 const MAX_LAG: Duration = Duration::from_mins(1);
 
@@ -63,6 +66,8 @@ struct Table {
     freed: u64,
     /// When the first list of the watch was complete.
     listed: Option<Instant>,
+    /// When old entries were last looked for.
+    purged: Option<Instant>,
 }
 
 /// One pod that waits.
@@ -117,8 +122,8 @@ pub(crate) struct Refusal<'r> {
     pub(crate) cluster: Option<&'r Arc<Cluster>>,
     /// The number of changes before the decision.
     pub(crate) changes: u64,
-    /// Whether another node of the cluster would keep the pod.
-    pub(crate) is_free: bool,
+    /// Whether another node of the cluster would keep the pod, where the answer is about all of them.
+    pub(crate) is_free: Option<bool>,
     /// Whether the nodes that policies reject have one text.
     pub(crate) is_united: bool,
     /// Why no node is left; none: the request is for the nominated node alone.
@@ -193,9 +198,10 @@ impl WaitingPods {
             cluster: refusal.cluster.map(Arc::downgrade).unwrap_or_default(),
             changes: refusal.changes,
             at: Some(now),
-            is_free: refusal.is_free,
+            // kube-scheduler may reject by a filter that is not modelled: that a pass finds the pod to fit then is no news.
+            is_free: refusal.is_free.unwrap_or(entry.decided.is_free),
         };
-        entry.budget.asked(refusal.is_free, freed);
+        entry.budget.asked(refusal.is_free == Some(true), freed);
         (entry.messages.form(group, said, is_united, now), is_news)
     }
 
@@ -301,6 +307,7 @@ impl Table {
         let after = self.bytes + bytes(pod) - known.map_or(0, |entry| bytes(&entry.pod));
         let count = self.pods.len() + usize::from(known.is_none());
         if count > MAX_PODS || after > MAX_BYTES {
+            self.forget_old(now);
             self.overflown = Some(self.changes);
             return None;
         }
@@ -319,6 +326,10 @@ impl Table {
 
     /// Ends the entries of pods that no watch shows and no request asks about any more.
     fn forget_old(&mut self, now: Instant) {
+        if self.purged.is_some_and(|at| now.saturating_duration_since(at) < PURGE_INTERVAL) {
+            return;
+        }
+        self.purged = Some(now);
         let is_old = |entry: &Entry| {
             !entry.is_shown && entry.last_asked().is_none_or(|at| now.saturating_duration_since(at) >= MAX_AGE)
         };

@@ -32,6 +32,9 @@ pub(crate) struct FreeNodes {
 
 /// Adds the nodes that the request does not name to the outcome of a filter that leaves no node, and returns those that
 /// would keep the pod. `is_vain` says whether kube-scheduler has tried a node in vain.
+///
+/// A node that a policy and kube-scheduler's own filters reject has the policy's reason. In a cluster that is not named as
+/// a whole it has kube-scheduler's: its own status is counted where it has looked at the node.
 pub(crate) fn complete(
     caller: &Caller,
     groups: &[Group],
@@ -46,31 +49,26 @@ pub(crate) fn complete(
     let mut rejections = judged.iter().flat_map(|judged| &judged.rejected).peekable();
     let mut reasons = Reasons::of(std::mem::take(&mut outcome.reasons));
     let (mut free, cluster) = (FreeNodes::default(), context.cluster());
+    let is_large = cluster.slots().len() > MAX_NAMED;
     for (node, slot) in (0..).zip(others.slots().iter().copied()) {
         let rejection = rejections.next_if(|rejection| rejection.node == node).copied();
-        let own = || cluster.slots().get(slot as usize).map_or(ModelVerdict::Unknown, |slot| filters.verdict(slot));
-        let (reason, unresolvable) = match (rejection, &judged) {
-            (Some(rejection), Some(judged)) => {
-                let Reason { by, text } = judged.reason(rejection);
-                let helps =
-                    !rejection.unresolvable && matches!(own(), ModelVerdict::Rejects { unresolvable: false, .. });
+        let of_policy = rejection.zip(judged.as_ref()).map(|(one, judged)| (judged.reason(one), one.unresolvable));
+        let Some(known) = cluster.slots().get(slot as usize) else { continue };
+        let (reason, unresolvable) = match (of_policy, filters.verdict(known)) {
+            (of_policy, ModelVerdict::Rejects { text, unresolvable }) if is_large || of_policy.is_none() => {
+                let number = reasons.number(RejectedBy::KubeScheduler, &text);
+                (number, unresolvable || of_policy.is_some_and(|(_, unresolvable)| unresolvable))
+            }
+            (Some((Reason { by, text }, unresolvable)), own) => {
+                let helps = !unresolvable && matches!(own, ModelVerdict::Rejects { unresolvable: false, .. });
                 (reasons.number(by.clone(), text), !helps)
             }
-            (_, judged) => match own() {
-                ModelVerdict::Rejects { text, unresolvable } => {
-                    (reasons.number(RejectedBy::KubeScheduler, &text), unresolvable)
-                }
-                ModelVerdict::Accepts if judged.is_some() => {
-                    let is_vain = cluster.slots().get(slot as usize).is_some_and(is_vain);
-                    if is_vain {
-                        // kube-scheduler's own status stands: it may say that preemption helps.
-                        continue;
-                    }
-                    free.untried.push(slot);
-                    (reasons.number(RejectedBy::Plimsoll, &filters.why_not_offered(NOT_OFFERED)), true)
-                }
-                ModelVerdict::Accepts | ModelVerdict::Unknown => continue,
-            },
+            // Where it was tried in vain, kube-scheduler's own status stands: it may say that preemption helps.
+            (None, ModelVerdict::Accepts) if judged.is_some() && !is_vain(known) => {
+                free.untried.push(slot);
+                (reasons.number(RejectedBy::Plimsoll, &filters.why_not_offered(NOT_OFFERED)), true)
+            }
+            _ => continue,
         };
         outcome.others.push(Rejection { node: slot, reason, unresolvable });
     }

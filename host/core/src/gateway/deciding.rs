@@ -5,8 +5,9 @@ use std::{collections::BTreeMap, sync::Arc, time::Instant};
 use super::{Gateway, PostReplyWork, Work};
 use crate::{
     decide::{
-        self, BindOutcome, BindReport, Bound, Caller, CandidateQuery, DecideError, Explanation, FilterOutcome, Group,
-        KnownNodes, Nodes, PreemptOutcome, Query, RequestContext, Roster, ScoreScale, Survey, Unbound,
+        self, BindOutcome, BindReport, Bound, Caller, CandidateQuery, DecideError, EarlyPod, Explanation,
+        FilterOutcome, Group, KnownNodes, MAX_LIFETIME, Nodes, PreemptOutcome, Query, RequestContext, Roster,
+        ScoreScale, Survey, Unbound,
     },
     model::{BindQuery, Cluster, Leader, Mode, Pod, RequestId, Verb, cluster::OwnPlace, facts::Moment},
 };
@@ -53,28 +54,17 @@ impl Deciding<'_> {
     /// # Errors
     /// If the request makes no sense, or a policy failed whose faults fail the decision.
     pub fn filter(self, query: &Query<'_>) -> Result<(FilterOutcome, PostReplyWork), DecideError> {
-        let gateway = self.gateway;
-        let gang = decide::gang_of(&self.name, &self.group, query);
-        // kube-scheduler may reach any replica; only the leader keeps simulations.
-        if gang.is_some()
-            && let Some(Leader::Peer(url)) = gateway.binder.get().map(|binder| binder.leader())
+        let (gateway, now) = (self.gateway, self.gateway.clock.now());
+        let early = self.early_pod(query)?;
+        if let Some(early) = &early
+            && gateway.early.ask(early, query.pod.uid(), now)
         {
-            return Err(DecideError::Elsewhere(url));
+            gateway.leave(query.pod.uid());
         }
-        let now = gateway.clock.now();
-        let tentative = gang.as_ref().map_or_else(Vec::new, |gang| gateway.gangs.ask(gang, query, now));
-        let context_in = |query: &Query<'_>, cluster: Option<&Arc<Cluster>>| {
-            let context = self.context_in(query, cluster, OwnPlace::AsThePodSays);
-            context.map(|context| context.with_tentative(&tentative))
-        };
-        let filter = |caller: &Caller, context: &RequestContext| {
-            let outcome = decide::filter(caller, &self.group, context)?;
-            Ok(if gang.is_some() { decide::keep_best(caller, &self.group, context, outcome) } else { outcome })
-        };
         let is_own_nomination = self.note_nomination(query, now);
-        let context = context_in(query, self.cluster())?;
+        let context = self.context(query, OwnPlace::AsThePodSays)?;
         let (mut outcome, mut after) = self.decide(&self.caller(query.received), |caller| {
-            let outcome = filter(caller, &context)?;
+            let outcome = decide::filter(caller, &self.group, &context)?;
             if outcome.rejected.len() < context.len() {
                 return Ok(outcome);
             }
@@ -82,23 +72,55 @@ impl Deciding<'_> {
             // The other replica may not bind them. kube-scheduler would take the reply for "unschedulable", evict pods for
             // it, and try again when it hears of a change: of a failed bind it hears none.
             let query = query.of_cluster(&without);
-            filter(caller, &context_in(&query, Some(&without))?)
+            decide::filter(caller, &self.group, &self.context_in(&query, Some(&without), OwnPlace::AsThePodSays)?)
         })?;
-        if let Some((gang, place)) = gang.as_ref().zip(decide::gang_place(&context, &outcome)) {
-            gateway.gangs.place(gang, place, gateway.clock.now());
+        if let Some(early) = &early {
+            self.give_place(early, query, &context, &mut outcome);
         }
         let left = query.nodes.len() - outcome.rejected.len();
         if left == 0 && context.len() > 0 {
             self.refuse(query, &context, is_own_nomination, &mut outcome)?;
         } else {
-            gateway.waiting.passed(&self.name, &query.pod, context.len(), gateway.clock.now());
+            gateway.waiting.passed(&self.name, &query.pod, context.len(), now);
         }
         // kube-scheduler asks for no scores of a single node.
-        if query.may_bind && self.expects_binds() && (left == 1 || (left > 1 && !self.group.has_scores())) {
+        let is_decided = left == 1 || (left > 1 && !self.group.has_scores());
+        if query.may_bind && early.is_none() && self.expects_binds() && is_decided {
             gateway.bind_calls.decided(&self.name, &query.pod);
         }
         self.defer_shadow(&mut after, context, &[Verb::Filter]);
         Ok((outcome, after))
+    }
+
+    /// Whether the pod gets one node, and a tentative place there.
+    ///
+    /// # Errors
+    /// If another replica gives places.
+    fn early_pod(&self, query: &Query<'_>) -> Result<Option<EarlyPod>, DecideError> {
+        let gateway = self.gateway;
+        let (Some(binder), Some(_)) = (gateway.binder.get(), gateway.places.get()) else { return Ok(None) };
+        let Some(early) = decide::early_pod(&self.group, query, self.cluster()) else { return Ok(None) };
+        match binder.leader() {
+            Leader::ThisReplica if !binder.has_just_begun() => Ok(Some(early)),
+            // kube-scheduler may reach any replica; only the leader gives places.
+            Leader::Peer(url) => Err(DecideError::Elsewhere(url)),
+            Leader::ThisReplica | Leader::Nobody(_) => Ok(None),
+        }
+    }
+
+    /// Leaves the pod the best node of those that fit, and counts it there.
+    fn give_place(&self, early: &EarlyPod, query: &Query<'_>, context: &RequestContext, outcome: &mut FilterOutcome) {
+        let gateway = self.gateway;
+        let caller = self.caller(query.received);
+        decide::keep_best(&caller, &self.group, context, outcome);
+        caller.take_deferred().into_iter().for_each(|insert| insert());
+        let [index] = outcome.kept(context.len())[..] else { return };
+        let now = gateway.clock.now();
+        let Some(node) = context.node_name(index) else { return };
+        if gateway.early.give(early, &query.pod, now) {
+            gateway.hold(&query.pod, &node, now + MAX_LIFETIME);
+            gateway.notify_keeper();
+        }
     }
 
     /// The answer of the policies to [`Deciding::filter`], without regard to nodes that the request does not name. The pod
@@ -176,7 +198,6 @@ impl Deciding<'_> {
     fn ask_binder(&self, query: &BindQuery<'_>) -> Result<Bound, DecideError> {
         let gateway = self.gateway;
         let call = gateway.bind_calls.arrived(query);
-        gateway.gangs.bound(&query.uid);
         let binder = gateway.binder.get().ok_or(Unbound::NoBinder)?;
         match binder.leader() {
             Leader::ThisReplica => {}
@@ -189,9 +210,14 @@ impl Deciding<'_> {
             Leader::Nobody(why) => return Err(Unbound::NoLeader(why).into()),
         }
         let caller = self.caller(query.received);
-        let asking = (&caller, &self.group, self.moment.clone());
+        // A pod that has a place, is nominated, or may have a place that an earlier leader has given, does not yield to others.
+        let is_nominated = || self.cluster().is_some_and(|cluster| cluster.nominates(&query.uid));
+        let yields = !gateway.early.has(&query.uid) && !is_nominated() && !binder.has_just_begun();
+        let asking = (&caller, &self.group, self.moment.clone(), yields);
         // The newest cluster, each time: a bind is decided by what earlier binds have taken.
-        decide::bind(asking, binder.as_ref(), query, call, &gateway.binds, || gateway.cluster())
+        let bound = decide::bind(asking, binder.as_ref(), query, call, &gateway.binds, || gateway.cluster());
+        gateway.early.settled(&query.uid, gateway.clock.now());
+        bound
     }
 
     /// Asks every matching policy about every node, each by itself.

@@ -28,7 +28,7 @@ impl Deciding<'_> {
         let uid = query.pod.uid();
         if query.nodes.len() > 1 && gateway.nominations.tried(uid, node, now) {
             gateway.leave(uid);
-            gateway.notify_nominator();
+            gateway.notify_keeper();
         }
         gateway.waiting.nominated(uid).is_some_and(|shown| shown.is_own && *shown.node == *node)
             || gateway.nominations.is_for(uid, node)
@@ -68,7 +68,7 @@ impl Deciding<'_> {
             offered: context.len(),
             cluster,
             changes: self.changes,
-            is_free: !free.untried.is_empty(),
+            is_free: completes.then_some(!free.untried.is_empty()),
             is_united: is_small,
             rejected: (!is_nominated_alone(query)).then_some(&rejected),
             now,
@@ -157,7 +157,7 @@ impl Deciding<'_> {
         let shown = gateway.waiting.shown(pod.uid())?;
         gateway.nominations.choose(pod, slot, shown, now);
         gateway.hold(pod, slot.node.name(), now + 2 * LIFETIME);
-        gateway.notify_nominator();
+        gateway.notify_keeper();
         Some(Arc::clone(slot.node.name()))
     }
 }

@@ -21,9 +21,9 @@ pub const MAX_SCORE: u32 = 100;
 pub enum Verdict {
     /// It may.
     Fits,
-    /// Not now; evicting pods may help.
+    /// Not now; it may once pods are gone.
     Unschedulable(Arc<str>),
-    /// Evicting pods will not help.
+    /// Not whatever pods are gone.
     Unresolvable(Arc<str>),
 }
 

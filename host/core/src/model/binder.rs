@@ -106,6 +106,11 @@ pub trait Binder: Send + Sync {
     /// Returns the replica that binds now.
     fn leader(&self) -> Leader;
 
+    /// Whether this replica leads since a moment ago: it knows no tentative places of the leader before it.
+    fn has_just_begun(&self) -> bool {
+        false
+    }
+
     /// Reads the pod afresh; it answers every read ([`Pod::from_json`]).
     ///
     /// # Errors

@@ -9,8 +9,8 @@ use plimsoll_decision_cache::Parts;
 
 pub(crate) use self::own_pod::{OwnPlace, PlacedPod, WholeCluster};
 use crate::model::{
-    Columns, DeviceClasses, FACTS, Facts, LabelValues, NODE, Names, Namespace, Node, PODS, Placed, Pod, Selector, Slot,
-    Slots, Unlisted, UnlistedNode,
+    BoundClaims, Columns, DeviceClasses, FACTS, Facts, LabelValues, NODE, Names, Namespace, Node, PODS, Placed, Pod,
+    Selector, Slot, Slots, Unlisted, UnlistedNode,
     node_order::NodeOrder,
     placed_order,
     tally::{Population, Shape, Tallies},
@@ -30,6 +30,8 @@ pub struct Cluster {
     /// None where namespaces are not known.
     namespaces: Option<Namespaces>,
     device_classes: Arc<DeviceClasses>,
+    /// None where claims are not known.
+    bound_claims: Option<Arc<BoundClaims>>,
     /// The facts from outside. None are set before the snapshot is put in force.
     facts: OnceLock<Arc<Facts>>,
     /// The pods whose bind another replica decides; each names its node.
@@ -69,6 +71,7 @@ impl Cluster {
             unlisted: Arc::clone(&self.unlisted),
             namespaces: self.namespaces.clone(),
             device_classes: Arc::clone(&self.device_classes),
+            bound_claims: self.bound_claims.clone(),
             ..Self::default()
         }
     }
@@ -80,7 +83,7 @@ impl Cluster {
 
     /// The snapshot without the pods whose bind another replica decides; none if there are none.
     pub(crate) fn without_forwarded(&self) -> Option<Self> {
-        self.without_each(None, self.forwarded.iter())
+        self.without_all(&self.forwarded_pods())
     }
 
     /// The same snapshot, in which another replica decides about the binds of these pods, which are on their nodes.
@@ -124,6 +127,12 @@ impl Cluster {
         Self { device_classes, ..self }
     }
 
+    /// The same snapshot, in which these PersistentVolumeClaims are bound and no others; none: they are not known.
+    #[must_use]
+    pub fn with_bound_claims(self, bound_claims: Option<Arc<BoundClaims>>) -> Self {
+        Self { bound_claims, ..self }
+    }
+
     /// The same snapshot with these facts from outside.
     #[must_use]
     pub fn with_facts(self, facts: Arc<Facts>) -> Self {
@@ -156,6 +165,16 @@ impl Cluster {
         &self.device_classes
     }
 
+    /// Whether a pod being scheduled gets volumes or devices only once it has a node: it has a ResourceClaim, or a claim
+    /// that the watch has not shown as bound. None: it has claims, and whether they are bound is not known.
+    pub fn has_late_volumes(&self, pod: &Pod) -> Option<bool> {
+        if pod.has_resource_claims() || pod.volume_claims().is_empty() {
+            return Some(pod.has_resource_claims());
+        }
+        let bound = self.bound_claims.as_ref()?;
+        Some(!pod.volume_claims().iter().all(|claim| bound.contains(claim)))
+    }
+
     /// The pods on nodes that have no slot.
     pub fn unlisted(&self) -> &Unlisted {
         &self.unlisted
@@ -164,6 +183,11 @@ impl Cluster {
     /// The pods that are on their nodes before they are bound.
     pub fn reserved(&self) -> &Reserved {
         &self.reserved
+    }
+
+    /// Whether the pod with this UID is nominated for a node.
+    pub(crate) fn nominates(&self, uid: &str) -> bool {
+        self.reserved.get(uid).is_some_and(|pod| pod.nomination().is_some())
     }
 
     /// A snapshot of nodes and of the pods that are bound to them, or nominated for them, and have not ended.
@@ -369,6 +393,41 @@ mod tests {
         assert!(cluster.without(&named("", "web-0")).is_some(), "a manifest has no UID");
         assert!(cluster.without(&named("new", "web-0")).is_none(), "it was deleted and made again");
         assert!(cluster.without(&named("", "web-1")).is_none());
+    }
+
+    #[test]
+    fn a_pod_has_late_volumes_if_it_has_a_resource_claim_or_a_claim_that_is_not_known_as_bound() {
+        let mut bound = BoundClaims::default();
+        for name in ["data", "p-scratch"] {
+            bound.set(&crate::model::Claim::unbound("web", name), true);
+        }
+        let (unknown, known) = (Cluster::default(), Cluster::default().with_bound_claims(Some(Arc::new(bound))));
+        let known = known.successor(Slots::default());
+        let claim = |name: &str| format!(r#"{{"name":"v","persistentVolumeClaim":{{"claimName":"{name}"}}}}"#);
+        let ephemeral = |name: &str| format!(r#"{{"name":"{name}","ephemeral":{{"volumeClaimTemplate":{{}}}}}}"#);
+        let volumes = |all: &[String]| format!(r#"{{"volumes":[{}]}}"#, all.join(","));
+        let table = [
+            ("{}".to_owned(), Some(false), Some(false)),
+            (r#"{"volumes":null,"resourceClaims":[]}"#.to_owned(), Some(false), Some(false)),
+            (volumes(&[r#"{"name":"tmp","emptyDir":{}}"#.to_owned()]), Some(false), Some(false)),
+            (volumes(&[claim("data")]), Some(false), None),
+            (volumes(&[claim("new")]), Some(true), None),
+            (volumes(&[claim("data"), claim("new")]), Some(true), None),
+            (volumes(&[claim("data"), ephemeral("scratch")]), Some(false), None),
+            (volumes(&[ephemeral("data")]), Some(true), None),
+            (r#"{"resourceClaims":[{"name":"gpu"}]}"#.to_owned(), Some(true), Some(true)),
+        ];
+        for (spec, is_late, without_claims) in table {
+            let json = format!(r#"{{"metadata":{{"name":"p","namespace":"web","uid":"u"}},"spec":{spec}}}"#);
+            let pod = Pod::from_json(Bytes::from(json.clone())).unwrap();
+            assert_eq!(
+                (known.has_late_volumes(&pod), unknown.has_late_volumes(&pod)),
+                (is_late, without_claims),
+                "{spec}"
+            );
+            let elsewhere = Pod::from_json(Bytes::from(json.replace("web", "ml"))).unwrap();
+            assert_eq!(known.has_late_volumes(&elsewhere), Some(without_claims != Some(false)), "{spec}");
+        }
     }
 
     #[test]

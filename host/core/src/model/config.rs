@@ -36,14 +36,17 @@ crate::words! {
 }
 
 crate::words! {
-    /// The answer of a filter about a member of a pod group (a gang).
+    /// Which pods get one node and a tentative place there, where the filter counts pods.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-    pub enum Gang {
-        /// All nodes that the filter accepts, as for any other pod.
+    pub enum PlaceMode {
+        /// Pods that have their node long before their bind call: members of pod groups, and pods that wait for volumes
+        /// or claims.
         #[default]
-        Separate = "separate",
-        /// One node, which counts as the member's place for the members after it.
-        Exact = "exact",
+        Early = "early",
+        /// None: all get every node that fits.
+        None = "none",
+        /// Every pod.
+        All = "all",
     }
 }
 
@@ -69,8 +72,8 @@ pub struct PolicyConfig {
     /// Whether its filter may read values that change when a pod is bound. A module may import more than it reads; without
     /// these reads nothing has to wait for binds, or be asked again at bind, on its account.
     pub counts: bool,
-    /// The answer of the filters about members of pod groups, if this one counts.
-    pub gang: Gang,
+    /// Which pods get a tentative place, if the filter counts.
+    pub places: PlaceMode,
 }
 
 // === impl PolicyConfig ===
@@ -112,7 +115,7 @@ impl Default for PolicyConfig {
             memory: 64 << 20,
             matches: Match::default(),
             counts: true,
-            gang: Gang::default(),
+            places: PlaceMode::default(),
         }
     }
 }

@@ -4,6 +4,7 @@
 //! pod being scheduled keep their text for `field`.
 
 mod affinity;
+mod claim;
 mod defaults;
 mod device_class;
 mod entries;
@@ -22,6 +23,7 @@ mod steady;
 
 use serde::Deserialize;
 
+pub use claim::{BoundClaims, Claim};
 pub use defaults::set_defaults;
 pub use device_class::{DeviceClass, DeviceClasses};
 pub use entries::Entries;

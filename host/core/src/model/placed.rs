@@ -82,13 +82,6 @@ impl Placed {
         Some(self.of(pods))
     }
 
-    /// The same pods and this one.
-    pub(crate) fn with(&self, pod: &Arc<Pod>) -> Self {
-        let mut pods = self.pods.clone();
-        pods.insert(pods.partition_point(|other| placed_order(other, pod).is_le()), Arc::clone(pod));
-        self.of(pods)
-    }
-
     /// The index of the pod with this UID.
     pub fn position(&self, uid: &str) -> Option<u32> {
         self.pods.iter().position(|pod| pod.uid() == uid).map(|at| at as u32)

@@ -65,7 +65,7 @@ impl View {
     /// A view of nodes, given by their slots in the cluster, which also answers the reads about the whole cluster.
     pub fn new(pod: Arc<Pod>, cluster: Arc<Cluster>, slots: Arc<[u32]>, now: u64) -> Self {
         let (candidates, gone) = (Arc::default(), Arc::default());
-        let (settings, whole) = (Arc::from("null"), WholeCluster::of(Some(Arc::clone(&cluster))));
+        let (settings, whole) = (Arc::from("null"), WholeCluster::all_of(Arc::clone(&cluster)));
         let (shapes, facts, fact_access, asked_about, recording) = (None, None, None, None, None);
         Self {
             pod,

@@ -1,6 +1,6 @@
 use std::{fmt::Write as _, time::Duration};
 
-use plimsoll_core::{AbsentFacts, Gang, Match, Mode, OnError, Operator, Requirement, Verb};
+use plimsoll_core::{AbsentFacts, Match, Mode, OnError, Operator, PlaceMode, Requirement, Verb};
 
 use super::*;
 
@@ -37,7 +37,7 @@ match:
 settings: {pools: [a, b], strict: true}
 facts: [load, prices.csv]
 absent: fail
-gang: exact
+places: all
 ";
     let sidecar = parse(text).unwrap();
     let requirements = vec![
@@ -60,7 +60,7 @@ gang: exact
             resources: Some(vec!["example.com/gpu-mem".into()]),
         },
         counts: true,
-        gang: Gang::Exact,
+        places: PlaceMode::All,
     };
     assert_eq!(sidecar.config, config);
     assert_eq!(sidecar.module, Some(ModulePath { name: "shared.wasm".into(), in_root: false }));
@@ -95,7 +95,7 @@ fn a_source_is_a_name_or_a_csv_file_of_the_same_directory() {
 #[test]
 fn keys_without_value_and_no_keys_mean_the_defaults() {
     assert_eq!(parse("{}"), Ok(Sidecar::default()));
-    let nulls = "module:\nmode:\norder:\nweight:\nonError:\ntimeout:\nmemory:\ndigest:\nmatch:\nsettings:\nfacts:\nabsent:\ncounts:\ngang:\n";
+    let nulls = "module:\nmode:\norder:\nweight:\nonError:\ntimeout:\nmemory:\ndigest:\nmatch:\nsettings:\nfacts:\nabsent:\ncounts:\nplaces:\n";
     assert_eq!(parse(nulls), Ok(Sidecar::default()));
 }
 
@@ -118,7 +118,7 @@ fn settings_are_the_json_of_their_yaml() {
 
 #[test]
 fn each_mistake_is_told_with_place_field_and_expectation() {
-    let keys = "module, mode, order, weight, onError, timeout, memory, digest, facts, absent, counts, gang, stdio, match, settings";
+    let keys = "module, mode, order, weight, onError, timeout, memory, digest, facts, absent, counts, places, stdio, match, settings";
     let timeout = "expected a duration such as 100ms or 2s, more than 0 and at most 60s";
     let memory = "expected a quantity such as 64Mi, at least 64Ki and at most 1024Mi (--max-policy-memory)";
     let digest = "expected sha256: and 64 hexadecimal digits in lower case";

@@ -97,7 +97,7 @@ fn each_refusal_names_file_and_expectation() {
         ),
         (
             &[("x.wasm", "good v1 end"), ("x.yaml", "ordre: 1")],
-            "x.yaml:1:1: unknown key 'ordre': expected one of module, mode, order, weight, onError, timeout, memory, digest, facts, absent, counts, gang, stdio, match, settings",
+            "x.yaml:1:1: unknown key 'ordre': expected one of module, mode, order, weight, onError, timeout, memory, digest, facts, absent, counts, places, stdio, match, settings",
         ),
         (
             &[("x.wasm", "good v1 end"), ("x.yaml", "order: 1"), ("x.yml", "order: 2")],

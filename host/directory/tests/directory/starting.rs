@@ -31,7 +31,7 @@ pub(crate) fn filter_about(roster: &Arc<Roster>, namespace: &str, uid: &str) -> 
         let (outcome, after) =
             gateway.begin("").map_err(|error| error.to_string())?.filter(query).map_err(|error| error.to_string())?;
         after.run();
-        Ok(outcome.rejected.first().map(|rejection| outcome.reason(*rejection).to_owned()))
+        Ok(outcome.rejected.first().map(|rejection| outcome.reason(*rejection).to_string()))
     })
 }
 

@@ -428,9 +428,9 @@ fn a_bad_name_beside_policies_that_run_says_that_they_are_not_affected() {
 fn a_gateway_that_does_not_bind_says_which_limits_are_not_guaranteed() {
     let (directory, api) = (tempdir().unwrap(), FakeApi::start([json!({"metadata": {"name": "n1"}})], []).unwrap());
     fs::copy(guest("at_most"), directory.path().join("at-most.wasm")).unwrap();
-    fs::write(directory.path().join("at-most.yaml"), "gang: exact\nsettings: {label: app, on_node: 4}\n").unwrap();
+    fs::write(directory.path().join("at-most.yaml"), "settings: {label: app, on_node: 4}\n").unwrap();
     let kubeconfig = api.kubeconfig();
-    let text = "its filter counts pods, and this plimsoll does not bind: pods that are bound at the same time can pass its limit, and gangs can be bound in part despite `gang: exact`";
+    let text = "its filter counts pods, and this plimsoll does not bind: pods that are bound at the same time can pass its limit, and gangs can be bound in part";
     for (args, expected) in [(&["--no-bind"][..], json!(text)), (&["--lease-namespace", "default"], Value::Null)] {
         let args = [&["--no-compile-cache", "--kubeconfig", kubeconfig.to_str().unwrap()], args].concat();
         let gateway = Plimsoll::serve(directory.path(), &args).unwrap();

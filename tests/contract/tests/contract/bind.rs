@@ -17,8 +17,8 @@ use plimsoll_contract::{
     server::{Server, gateway},
 };
 use plimsoll_core::{
-    BindError, Binder, Binding, Gang, Gateway, IsUnchanged, Leader, Member, MetadataEntry, NotReserved, Pod,
-    PolicyConfig, RequestId, Reservation, Roster, Verdict,
+    BindError, Binder, Binding, Gateway, IsUnchanged, Leader, MetadataEntry, NotReserved, Pod, RequestId, Reservation,
+    Roster, Verdict,
 };
 use plimsoll_http::{FORWARDED, Forward, ForwardError, Forwarding, WireConfig};
 
@@ -289,10 +289,9 @@ async fn a_bind_that_was_forwarded_is_not_forwarded_again() {
 async fn a_filter_about_a_member_of_a_gang_that_reaches_a_standby_is_sent_to_the_replica_that_binds() {
     let (api, peer) = (one_pod(), Arc::new(Peer::default()));
     let counts = Fake::default().importing("placed.count").filter(|_, _| Verdict::Fits);
-    let limit = Arc::into_inner(member("limit", counts)).unwrap();
-    let limit = Member { config: PolicyConfig { gang: Gang::Exact, ..limit.config }, ..limit };
     let gateway = binding_gateway(&api);
-    gateway.set_roster(Arc::new(Roster::of_root(vec![Arc::new(limit)])));
+    gateway.set_places(Arc::clone(&api) as _);
+    gateway.set_roster(Arc::new(Roster::of_root(vec![member("limit", counts)])));
     let server = Server::start_with_peers(gateway, Arc::clone(&peer) as _, WireConfig::default()).await.unwrap();
     let mut client = server.client().await.unwrap();
     let request = |spec: &str| {

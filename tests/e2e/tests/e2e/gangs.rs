@@ -28,7 +28,7 @@ fn a_gang_is_bound_whole_where_a_filter_that_counts_lets_it_and_else_not_at_all(
     }
     let (cluster, policies) = (ControlPlane::start().unwrap(), tempdir().unwrap());
     fs::copy(guest("at_most"), policies.path().join("one.wasm")).unwrap();
-    fs::write(policies.path().join("one.yaml"), "gang: exact\nsettings: {label: limited, on_node: 1}\n").unwrap();
+    fs::write(policies.path().join("one.yaml"), "settings: {label: limited, on_node: 1}\n").unwrap();
     for at in 0..6 {
         cluster.create_node(&node(&format!("n{at}"), "a", "shared")).unwrap();
     }

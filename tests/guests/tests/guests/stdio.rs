@@ -234,7 +234,7 @@ fn no_answer_of_a_program_is_cached() {
         let (outcome, after) =
             gateway.begin("").map_err(|error| error.to_string())?.filter(&query).map_err(|error| error.to_string())?;
         after.run();
-        Ok::<Vec<String>, String>(outcome.rejected.iter().map(|one| outcome.reason(*one).to_owned()).collect())
+        Ok::<Vec<String>, String>(outcome.rejected.iter().map(|one| outcome.reason(*one).to_string()).collect())
     };
     for _ in 0..2 {
         assert_eq!(filter(&["n0"]), Ok(vec![]));

@@ -24,6 +24,8 @@ pub(super) enum Resource {
     Waiting,
     Namespaces,
     DeviceClasses,
+    /// PersistentVolumeClaims.
+    Claims,
 }
 
 /// One line of a watch.
@@ -41,6 +43,8 @@ pub(super) struct Objects {
     pods: BTreeMap<String, Value>,
     namespaces: BTreeMap<String, Value>,
     device_classes: BTreeMap<String, Value>,
+    /// As pods.
+    claims: BTreeMap<String, Value>,
     /// As pods; nobody watches them.
     config_maps: BTreeMap<String, Value>,
     lease: Option<Value>,
@@ -57,7 +61,7 @@ impl Resource {
         match self {
             Self::Pods => is_placed(object),
             Self::Waiting => !is_placed(object),
-            Self::Nodes | Self::Namespaces | Self::DeviceClasses => true,
+            Self::Nodes | Self::Namespaces | Self::DeviceClasses | Self::Claims => true,
         }
     }
 }
@@ -93,6 +97,20 @@ impl Objects {
         let Some(mut class) = self.device_classes.remove(name) else { return };
         self.stamp(&mut class);
         self.note(Resource::DeviceClasses, "DELETED", &class);
+    }
+
+    pub(super) fn put_claim(&mut self, mut claim: Value) {
+        self.stamp(&mut claim);
+        let key = key(&text(&claim["metadata"]["namespace"]), &text(&claim["metadata"]["name"]));
+        let kind = if self.claims.contains_key(&key) { "MODIFIED" } else { "ADDED" };
+        self.note(Resource::Claims, kind, &claim);
+        self.claims.insert(key, claim);
+    }
+
+    pub(super) fn delete_claim(&mut self, namespace: &str, name: &str) {
+        let Some(mut claim) = self.claims.remove(&key(namespace, name)) else { return };
+        self.stamp(&mut claim);
+        self.note(Resource::Claims, "DELETED", &claim);
     }
 
     pub(super) fn put_config_map(&mut self, namespace: &str, name: &str, data: Value) {
@@ -169,6 +187,7 @@ impl Objects {
             Resource::Pods | Resource::Waiting => &self.pods,
             Resource::Namespaces => &self.namespaces,
             Resource::DeviceClasses => &self.device_classes,
+            Resource::Claims => &self.claims,
         };
         let (version, after) = token.split_once('.').unwrap_or(("", ""));
         let version = version.parse().unwrap_or(self.version);

@@ -82,6 +82,7 @@ fn exchange(shared: &Shared, request: &Request, stream: &TcpStream) -> io::Resul
         "/api/v1/pods" => Some(Resource::Pods),
         "/api/v1/namespaces" => Some(Resource::Namespaces),
         "/apis/resource.k8s.io/v1/deviceclasses" => Some(Resource::DeviceClasses),
+        "/api/v1/persistentvolumeclaims" => Some(Resource::Claims),
         _ => None,
     };
     if resource.is_some_and(|resource| resource != Resource::Waiting) {
@@ -91,6 +92,9 @@ fn exchange(shared: &Shared, request: &Request, stream: &TcpStream) -> io::Resul
         (Mood::Away | Mood::Ended, ..) => Answer::CutOff,
         (_, Some((path, status)), _) if request.path().contains(path) => {
             Answer::Whole(refusal(status, "the test wants it so"))
+        }
+        (_, _, Some(Resource::Claims)) if !request.header("accept").is_some_and(|form| form.contains("as=Partial")) => {
+            Answer::Whole(refusal(406, "claims are to be asked for as metadata"))
         }
         (_, _, Some(resource)) if request.parameter("watch") == Some("true") => {
             let raw = state.raw.len();

@@ -21,7 +21,7 @@ impl ClusterStore {
             is_news |= self.update_slot(&name);
         }
         let has_new_classes = self.device_classes.is_changed();
-        if !is_news && !has_new_classes && !self.namespaces.is_changed() {
+        if !is_news && !has_new_classes && !self.namespaces.is_changed() && !self.claims.is_changed() {
             return None;
         }
         // A reservation comes before a nomination.
@@ -36,7 +36,8 @@ impl ClusterStore {
             Some(all) => next.with_device_classes(Arc::new(DeviceClasses::new(all.values().map(AsRef::as_ref)))),
             None => next,
         };
-        self.cluster = Arc::new(next.with_reserved(reserved).with_namespaces(self.namespaces.publish()));
+        let next = next.with_reserved(reserved).with_namespaces(self.namespaces.publish());
+        self.cluster = Arc::new(next.with_bound_claims(self.claims.publish()));
         Some(Arc::clone(&self.cluster))
     }
 

@@ -530,3 +530,63 @@ fn a_cluster_names_the_pods_that_are_reserved() {
     store.release(&id);
     assert_eq!(reserved(&store.publish().unwrap()), None);
 }
+
+#[test]
+fn claims_are_known_once_they_are_listed_and_a_change_of_one_publishes_no_slot() {
+    let claim = |name: &str, annotation: &str| {
+        let annotations = format!(r#"{{"pv.kubernetes.io/{annotation}":"yes"}}"#);
+        let json = format!(r#"{{"metadata":{{"name":"{name}","namespace":"web","annotations":{annotations}}}}}"#);
+        Resource::Claims.read(&json)
+    };
+    let late = |store: &mut ClusterStore| {
+        let is_news = store.publish().is_some();
+        let is_late = |name| {
+            let volume = format!(r#"{{"name":"v","persistentVolumeClaim":{{"claimName":"{name}"}}}}"#);
+            let json = format!(r#"{{"metadata":{{"namespace":"web"}},"spec":{{"volumes":[{volume}]}}}}"#);
+            store.published().has_late_volumes(&Pod::from_json(json.into()).unwrap())
+        };
+        (is_news, is_late("a"), is_late("b"))
+    };
+    let (bound, other) = ("bind-completed", "bound-by-controller");
+    let mut store = with_two_nodes();
+    let before = Arc::clone(store.published());
+    store.begin_list(Resource::Claims);
+    store.put(claim("a", bound));
+    assert_eq!(late(&mut store), (false, None, None));
+    store.end_list(Resource::Claims, Instant::now());
+    assert_eq!(late(&mut store), (true, Some(false), Some(true)));
+    let steps: [(&str, &str, bool, _); 8] = [
+        ("a", bound, false, (false, Some(false), Some(true))),
+        ("b", other, false, (false, Some(false), Some(true))),
+        ("b", bound, false, (true, Some(false), Some(false))),
+        ("a", other, false, (true, Some(true), Some(false))),
+        ("b", bound, true, (true, Some(true), Some(true))),
+        ("b", bound, true, (false, Some(true), Some(true))),
+        ("a", bound, false, (true, Some(false), Some(true))),
+        ("c", other, true, (false, Some(false), Some(true))),
+    ];
+    for (name, annotation, is_gone, expected) in steps {
+        let claim = claim(name, annotation);
+        if is_gone {
+            store.remove(claim, Instant::now())
+        } else {
+            store.put(claim)
+        }
+        assert_eq!(late(&mut store), expected, "{name} {annotation} {is_gone}");
+    }
+    // A list that fails is begun anew; one that says the same publishes nothing.
+    for (name, expected) in [
+        ("a", (false, Some(false), Some(true))),
+        ("b", (true, Some(true), Some(false))),
+        ("", (true, Some(true), Some(true))),
+    ] {
+        store.begin_list(Resource::Claims);
+        store.put(claim("b", bound));
+        store.begin_list(Resource::Claims);
+        store.put(claim(name, bound));
+        store.end_list(Resource::Claims, Instant::now());
+        assert_eq!(late(&mut store), expected, "a list of {name}");
+    }
+    let mut slots = before.slots().iter().zip(store.published().slots().iter());
+    assert!(slots.all(|(old, new)| old.is_same(new)));
+}

@@ -10,10 +10,11 @@ use std::{
 
 use hashbrown::HashMap;
 use parking_lot::Mutex;
+use proptest::{collection::vec, prelude::*};
 
 use super::fixture::*;
 use crate::{
-    decide::{Group, Member, Nodes, Roster},
+    decide::{Group, Member, Nodes, Query, Roster},
     model::{
         AbsentFacts, Cluster, FactAccess, FactSource, Facts, FaultKind, Mode, Namespace, OnError, Pod, PodRead, Read,
         Value, Verdict, View, WaitingChange, WaitingPod,
@@ -346,4 +347,106 @@ fn twenty_thousand_pods_are_kept_and_others_are_woken_blindly_once() {
     fixture.gateway.set_facts(&mk_facts(&["n1", "n2", "n3"]));
     assert!(wakes(&fixture));
     assert!(!wakes(&fixture));
+}
+
+/// kube-scheduler, which asks about each pod that a wake frees once its back-off of ten seconds is over, and offers n1
+/// alone: a filter that is not modelled rejects the other nodes.
+struct Simulated {
+    fixture: Fixture,
+    groups: &'static [&'static str],
+    /// When each pod may be tried again, in seconds; none: it is parked.
+    due: Vec<Option<u64>>,
+}
+
+impl Simulated {
+    fn new(pods: usize, groups: &'static [&'static str]) -> Self {
+        let fixture = Fixture::of([]);
+        let roster = groups.iter().map(|name| (Arc::from(*name), Group::new(vec![mk_gate(Mode::Enforce)])));
+        fixture.gateway.set_roster(Arc::new(Roster::new(roster.collect(), vec![])));
+        fixture.gateway.set_facts(&mk_facts(&["n1"]));
+        (0..pods).for_each(|pod| show(&fixture, mk_pod_of(&pod.to_string())));
+        Self { fixture, groups, due: vec![Some(0); pods] }
+    }
+
+    /// A second passes; returns whether there was a wake.
+    fn tick(&mut self, second: u64) -> bool {
+        let names = cows(&["n1"]);
+        for pod in 0..self.due.len() {
+            if self.due[pod].is_some_and(|due| due <= second) {
+                let query = Query { pod: mk_pod_of(&pod.to_string()), ..self.fixture.query(Nodes::Names(&names)) };
+                self.groups.iter().for_each(|group| drop(self.fixture.gateway.filter(group, &query).unwrap()));
+                self.due[pod] = None;
+            }
+        }
+        let is_woken = wakes(&self.fixture);
+        if is_woken {
+            self.due.iter_mut().for_each(|due| *due = Some(due.unwrap_or(second + 10)));
+        }
+        self.fixture.clock.advance(SECOND);
+        is_woken
+    }
+}
+
+/// `PLIMSOLL_SIMULATED_HOURS=12` for more.
+#[test]
+fn pods_in_vain_cause_few_wakes_however_many_they_are() {
+    let hours = std::env::var("PLIMSOLL_SIMULATED_HOURS").ok().and_then(|hours| hours.parse().ok());
+    let seconds = hours.unwrap_or(1) * 3_600;
+    for groups in [&["a"][..], &["a", "b"]] {
+        for pods in [1, 2, 20, 64] {
+            for flaps in [false, true] {
+                let mut simulated = Simulated::new(pods, groups);
+                let wakes = (0..seconds).filter(|second| {
+                    // The cluster changes each second, and a fact that decides about the free nodes if it `flaps`.
+                    let gateway = &simulated.fixture.gateway;
+                    gateway.set_cluster(mk_three());
+                    if flaps && second % 2 == 0 {
+                        gateway.set_facts(&mk_facts(if second % 4 == 0 { &["n1"] } else { &["n1", "n2", "n3"] }));
+                    }
+                    simulated.tick(*second)
+                });
+                let wakes = wakes.count();
+                // One each 64 s at most, where each change is news.
+                let most = if flaps { seconds as usize / 64 + 12 } else { 8 };
+                println!("{} groups, {pods} pods, flaps {flaps}: {wakes} wakes in {seconds} s", groups.len());
+                assert!((6..=most).contains(&wakes), "{} groups, {pods} pods, flaps {flaps}: {wakes}", groups.len());
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn after_the_last_change_wakes_that_free_nobody_end(
+        pods in 1..20usize,
+        has_two_groups: bool,
+        changes in vec((0..5u8, 1..40u64), 0..30),
+    ) {
+        let mut simulated = Simulated::new(pods, if has_two_groups { &["a", "b"] } else { &["a"] });
+        let mut second = 0;
+        for (change, seconds) in changes {
+            let gateway = &simulated.fixture.gateway;
+            match change {
+                0 => gateway.set_facts(&mk_facts(&["n1"])),
+                1 => gateway.set_facts(&mk_facts(&["n1", "n2", "n3"])),
+                2 => gateway.set_cluster(mk_nodes(&["n1", "n2", "n3"], &["n2", "n3"])),
+                3 => gateway.set_roster(gateway.roster()),
+                _ => gateway.set_cluster(mk_three()),
+            }
+            for _ in 0..seconds {
+                simulated.tick(second);
+                second += 1;
+            }
+        }
+        for _ in 0..600 {
+            simulated.tick(second);
+            second += 1;
+        }
+        for _ in 0..3_600 {
+            prop_assert!(!simulated.tick(second), "at {second} s");
+            second += 1;
+        }
+    }
 }

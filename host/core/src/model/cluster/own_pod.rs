@@ -1,10 +1,9 @@
-//! The pods that do not count for the pod of a request: itself, where it is placed already, and nominated pods that it
-//! outranks; and those that count for it alone: the members of its pod group that have a tentative place.
+//! What counts for a request: not its own pod where it is placed already, and not nominated preemptors that it outranks.
 
 use std::sync::Arc;
 
 use super::Cluster;
-use crate::model::{Node, Nomination, Placed, Pod, Slot, Slots, UnlistedNode};
+use crate::model::{Node, Nomination, PODS, Placed, Pod, Slot, Slots, UnlistedNode};
 
 /// Where the pod of a request may be placed already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,10 +25,8 @@ pub(crate) struct PlacedPod {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WholeCluster {
     cluster: Option<Arc<Cluster>>,
-    /// The pods that do not count.
+    /// The pods that do not count, each once.
     hidden: Vec<PlacedPod>,
-    /// Pods that count although the cluster does not have them there.
-    tentative: Vec<PlacedPod>,
 }
 
 // === impl Cluster ===
@@ -55,27 +52,40 @@ impl Cluster {
     /// The same cluster without the pods that do not count for this one: itself, and [preemptors](Nomination::Preemptor)
     /// of lower priority; none if there are none.
     ///
-    /// A pod is known by its UID; one that has none, as a manifest has none, by its namespace and name. The result
-    /// follows no other cluster, so nothing that was worked out for one holds for the other.
+    /// A pod is known by its UID; one that has none, as a manifest has none, by its namespace and name.
     #[must_use]
     pub fn without(&self, pod: &Pod) -> Option<Self> {
-        self.counted_for(pod, OwnPlace::Anywhere)
+        self.without_all(&self.not_counted(pod, OwnPlace::Anywhere))
     }
 
-    /// The same, where the place of the pod itself is known.
-    pub(crate) fn counted_for(&self, pod: &Pod, place: OwnPlace) -> Option<Self> {
-        let anywhere = || (0..self.slots.len() as u32).find_map(|slot| self.without_at(slot, pod));
-        let own = self.without_placed(pod).or_else(|| if place == OwnPlace::Anywhere { anywhere() } else { None });
-        self.without_each(own, self.outranked_by(pod))
+    /// The pods that do not count for this one.
+    pub(crate) fn not_counted(&self, pod: &Pod, place: OwnPlace) -> Vec<PlacedPod> {
+        let outranked = self.outranked_by(pod).filter(|other| !other.is_same_object(pod));
+        let outranked = outranked.filter_map(|other| self.placed_pod(other, OwnPlace::AsThePodSays));
+        self.placed_pod(pod, place).into_iter().chain(outranked).collect()
     }
 
-    /// `first`, or else this cluster, without these pods, of which each names its node; `first` if there are none.
-    pub(super) fn without_each<'p>(
-        &self,
-        first: Option<Self>,
-        pods: impl Iterator<Item = &'p Arc<Pod>>,
-    ) -> Option<Self> {
-        pods.fold(first, |cluster, pod| cluster.as_ref().unwrap_or(self).without_placed(pod).or(cluster))
+    /// The same cluster without these pods; none if no node has any of them. It shares the values that were read of other
+    /// nodes, and no snapshot follows it.
+    pub(crate) fn without_all(&self, pods: &[PlacedPod]) -> Option<Self> {
+        let (mut slots, mut changed) = (self.slots.clone(), Vec::new());
+        for PlacedPod { pod, node } in pods {
+            let Some(slot) = node.as_ref().and_then(|node| self.find(node.name())) else { continue };
+            if change_pods(&mut slots, slot, |placed| placed.without(pod)).is_some() {
+                changed.push((slot, PODS));
+            }
+        }
+        if changed.is_empty() {
+            return None;
+        }
+        let without = Self { facts: self.facts.clone(), ..self.successor(slots) };
+        without.columns.copy_from(&self.columns, &changed);
+        Some(without)
+    }
+
+    /// The pods that other replicas decide about.
+    pub(super) fn forwarded_pods(&self) -> Vec<PlacedPod> {
+        self.forwarded.iter().filter_map(|pod| self.placed_pod(pod, OwnPlace::AsThePodSays)).collect()
     }
 
     /// The nominated pods.
@@ -91,13 +101,6 @@ impl Cluster {
             .filter(move |other| other.nomination() == Some(Nomination::Preemptor) && other.priority() < priority)
     }
 
-    /// The same without this pod alone, where it says on which node it is, or counts there before it is bound.
-    ///
-    /// A pod that waits for its node has neither: this costs such a request nothing.
-    fn without_placed(&self, pod: &Pod) -> Option<Self> {
-        self.without_at(self.find(self.node_name_of(pod)?)?, pod)
-    }
-
     /// The node that the pod itself names, or on which it counts before it is bound.
     fn node_name_of<'c>(&'c self, pod: &'c Pod) -> Option<&'c str> {
         match pod.node() {
@@ -106,32 +109,20 @@ impl Cluster {
             None => self.reserved.get(pod.uid())?.node(),
         }
     }
-
-    fn without_at(&self, slot: u32, pod: &Pod) -> Option<Self> {
-        let mut slots = self.slots.clone();
-        change_pods(&mut slots, slot, |placed| placed.without(pod))?;
-        Some(Self { facts: self.facts.clone(), ..self.successor(slots) })
-    }
-
-    /// The same cluster with these pods on the nodes that they name, once: instead of where they are nominated, and where
-    /// they are on that node already.
-    pub(crate) fn with_tentative(&self, pods: &[Arc<Pod>]) -> Self {
-        let mut slots = self.slots.clone();
-        let slot = |pod: &Pod| self.find(pod.node()?);
-        for pod in pods {
-            let known = slot(self.reserved.get(pod.uid()).unwrap_or(pod));
-            known.and_then(|slot| change_pods(&mut slots, slot, |placed| placed.without(pod)));
-            slot(pod).and_then(|slot| change_pods(&mut slots, slot, |placed| Some(placed.with(pod))));
-        }
-        Self { facts: self.facts.clone(), ..self.successor(slots) }
-    }
 }
 
 // === impl WholeCluster ===
 
 impl WholeCluster {
-    pub(crate) fn of(cluster: Option<Arc<Cluster>>) -> Self {
-        Self { cluster, ..Self::default() }
+    /// The cluster for a request about this pod: see [`Cluster::without`].
+    pub(crate) fn of(cluster: Option<Arc<Cluster>>, pod: &Pod, place: OwnPlace) -> Self {
+        let hidden = cluster.as_ref().map_or_else(Vec::new, |cluster| cluster.not_counted(pod, place));
+        Self { cluster, hidden }
+    }
+
+    /// The cluster with all of its pods.
+    pub(crate) fn all_of(cluster: Arc<Cluster>) -> Self {
+        Self { cluster: Some(cluster), hidden: Vec::new() }
     }
 
     /// The cluster.
@@ -144,34 +135,15 @@ impl WholeCluster {
         &self.hidden
     }
 
-    /// The pods that count although the cluster does not have them there.
-    pub(crate) fn tentative(&self) -> &[PlacedPod] {
-        &self.tentative
-    }
-
-    /// Counts these pods: see [`Cluster::with_tentative`].
-    pub(crate) fn count_tentative(&mut self, pods: &[Arc<Pod>]) {
+    /// Leaves out all nominated pods, and those with a tentative place if `yields` is false.
+    pub(crate) fn leave_out_waiting(&mut self, yields: bool) {
         let Some(cluster) = &self.cluster else { return };
-        let known =
-            |pod: &Arc<Pod>| cluster.placed_pod(cluster.reserved.get(pod.uid()).unwrap_or(pod), OwnPlace::AsThePodSays);
-        self.hidden.extend(pods.iter().filter_map(known));
-        let node = |pod: &Pod| Some(Arc::clone(&cluster.slots.get(cluster.find(pod.node()?)? as usize)?.node));
-        self.tentative = pods.iter().map(|pod| PlacedPod { node: node(pod), pod: Arc::clone(pod) }).collect();
-    }
-
-    /// Leaves out the pods that do not count for the pod of the request: see [`Cluster::without`].
-    pub(crate) fn count_for(&mut self, pod: &Pod, place: OwnPlace) {
-        let Some(cluster) = &self.cluster else { return };
-        let outranked = cluster.outranked_by(pod).filter_map(|other| cluster.placed_pod(other, OwnPlace::AsThePodSays));
-        self.hidden = cluster.placed_pod(pod, place).into_iter().chain(outranked).collect();
-    }
-
-    /// Leaves out all nominated pods.
-    pub(crate) fn leave_out_nominated(&mut self) {
-        let Some(cluster) = &self.cluster else { return };
-        let nominated = cluster.nominated().filter_map(|pod| cluster.placed_pod(pod, OwnPlace::AsThePodSays));
-        self.hidden.retain(|hidden| hidden.pod.nomination().is_none());
-        self.hidden.extend(nominated);
+        let tentative = cluster.tentative.iter().filter(|_| !yields);
+        for pod in cluster.nominated().chain(tentative) {
+            let is_hidden = self.hidden.iter().any(|hidden| hidden.pod.is_same_object(pod));
+            let placed = if is_hidden { None } else { cluster.placed_pod(pod, OwnPlace::AsThePodSays) };
+            self.hidden.extend(placed);
+        }
     }
 }
 

@@ -39,6 +39,15 @@ pub struct Owner {
     controller: Option<bool>,
 }
 
+// === impl MetadataJson ===
+
+impl MetadataJson<'_> {
+    /// Manifests may have no namespace.
+    pub(super) fn namespace(&self) -> &str {
+        self.namespace.as_deref().unwrap_or("default")
+    }
+}
+
 // === impl Owner ===
 
 impl Owner {

@@ -9,7 +9,7 @@ use bytes::Bytes;
 pub use self::wire::HostPort;
 use self::wire::PodJson;
 pub(super) use self::wire::is_pod_level;
-use super::{AffinityTerm, AntiAffinity, Entries, ObjectError, Owner, Quantities, at_pointer, parse, placed};
+use super::{AffinityTerm, AntiAffinity, Claim, Entries, ObjectError, Owner, Quantities, at_pointer, parse, placed};
 
 /// Annotations or labels by key.
 type Texts = BTreeMap<Box<str>, Box<str>>;
@@ -72,6 +72,8 @@ struct Whole {
     images: Box<[Box<str>]>,
     named: Quantities,
     scheduler_name: Option<Box<str>>,
+    volume_claims: Box<[Claim]>,
+    has_resource_claims: bool,
 }
 
 // === impl Pod ===
@@ -84,9 +86,11 @@ impl Pod {
     pub fn from_json(json: Bytes) -> Result<Self, ObjectError> {
         let wire: PodJson<'_> = parse("Pod", &json)?;
         let (images, named) = (wire.spec.images(), wire.spec.named_resources());
+        let (volume_claims, has_resource_claims) = (wire.volume_claims(), wire.spec.has_resource_claims());
         let scheduler_name = wire.spec.scheduler_name.as_deref().filter(|name| !name.is_empty()).map(Box::from);
         let pod = Self::from_wire(wire, false);
-        Ok(Self { whole: Some(Arc::new(Whole { json, images, named, scheduler_name })), ..pod })
+        let whole = Whole { json, images, named, scheduler_name, volume_claims, has_resource_claims };
+        Ok(Self { whole: Some(Arc::new(whole)), ..pod })
     }
 
     /// Reads the JSON of a placed or nominated pod; only fields that policies can read of such a pod are kept, and of annotations of
@@ -237,6 +241,16 @@ impl Pod {
         self.whole.as_ref().and_then(|whole| whole.scheduler_name.as_deref()).unwrap_or(DEFAULT_SCHEDULER)
     }
 
+    /// The PersistentVolumeClaims that its volumes name, bound or not; none for a placed pod.
+    pub(crate) fn volume_claims(&self) -> &[Claim] {
+        self.whole.as_ref().map_or(&[], |whole| &whole.volume_claims)
+    }
+
+    /// Whether `spec.resourceClaims` has any; false for a placed pod.
+    pub(crate) fn has_resource_claims(&self) -> bool {
+        self.whole.as_ref().is_some_and(|whole| whole.has_resource_claims)
+    }
+
     /// JSON text at an RFC 6901 pointer; none for a placed pod.
     pub fn field(&self, pointer: &str) -> Option<&str> {
         let text = std::str::from_utf8(&self.whole.as_ref()?.json).ok()?;
@@ -262,7 +276,7 @@ impl Pod {
 
     fn from_wire(wire: PodJson<'_>, is_placed: bool) -> Self {
         let (requests, host_ports) = (Arc::new(wire.effective_requests(is_placed)), wire.spec.host_ports());
-        let text = |text: Cow<'_, str>| Box::from(text.as_ref());
+        let (text, namespace) = (|text: Cow<'_, str>| Box::from(text.as_ref()), wire.metadata.namespace().into());
         let owners = wire.metadata.owner_references.unwrap_or_default();
         let bound = wire.spec.node_name.filter(|name| !name.is_empty());
         let is_unschedulable = wire.status.is_unschedulable();
@@ -270,7 +284,7 @@ impl Pod {
         let nomination = if is_unschedulable { Nomination::Preemptor } else { Nomination::Chosen };
         Self {
             name: text(wire.metadata.name),
-            namespace: wire.metadata.namespace.as_deref().unwrap_or("default").into(),
+            namespace,
             uid: text(wire.metadata.uid),
             labels: Arc::new(wire.metadata.labels),
             annotations: Arc::new(wire.metadata.annotations),

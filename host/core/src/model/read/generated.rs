@@ -19,6 +19,9 @@ pub enum ReadOf<T> {
     NodesByLabel(T),
     /// Pods already placed, being bound, or nominated, numbered from 0 within their node.
     ///
+    /// A member of a pod group, or a pod that waits for volumes or claims, counts from the filter that left it one node
+    /// (`places` in the sidecar); at bind only for a pod without such a place.
+    ///
     /// A pod with a `status.nominatedNodeName` waits for that node: it counts there, but not at bind, not for itself, and, if
     /// its condition says `Unschedulable`, not for pods of higher priority, since kube-scheduler may give them the room that
     /// it made by preemption. A pod that once found no node and now waits only for its volumes has that condition too: for pods

@@ -27,13 +27,16 @@ impl View {
     }
 
     /// The same view of one node for a bind: neither the pod itself nor nominated pods are there. Of two nominated pods each
-    /// would keep the other from being bound to the last place.
+    /// would keep the other from being bound to the last place. Pods with a tentative place are there only for a pod that
+    /// `yields` to them: one that has a place itself does not.
     #[must_use]
-    pub(crate) fn for_bind(mut self) -> Self {
+    pub(crate) fn for_bind(mut self, yields: bool) -> Self {
         let pods = self.slot(0).ok().and_then(|slot| slot.placed.as_deref()).map_or(&[][..], Placed::pods);
-        let is_gone = |pod: &Pod| pod.nomination().is_some() || pod.is_same_object(&self.pod);
+        let tentative = self.whole.cluster().filter(|_| !yields).map_or(&[][..], |cluster| cluster.tentative());
+        let is_tentative = |pod: &Pod| tentative.iter().any(|own| own.is_same_object(pod));
+        let is_gone = |pod: &Pod| pod.nomination().is_some() || pod.is_same_object(&self.pod) || is_tentative(pod);
         let gone: Vec<u32> = (0..).zip(pods).filter(|(_, pod)| is_gone(pod)).map(|(at, _)| at).collect();
-        self.whole.leave_out_nominated();
+        self.whole.leave_out_waiting(yields);
         if gone.is_empty() { self } else { self.without(Arc::from([gone])) }
     }
 
@@ -80,7 +83,6 @@ impl View {
             Some(name) => i128::from(pod.requests().get(name)),
         };
         self.each_not_counted(cluster, |pod, node| total -= share(pod, node));
-        total += self.whole.tentative().iter().map(|own| share(&own.pod, own.node.as_deref())).sum::<i128>();
         Some(i64::try_from(total).unwrap_or(i64::MAX))
     }
 

@@ -9,11 +9,10 @@ use anyhow::{Context, Result, ensure};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use kube::{
-    Api, Client, Config,
+    Api,
     api::{DeleteParams, ListParams, Patch, PatchParams, PostParams},
-    config::{KubeConfigOptions, Kubeconfig},
 };
-use plimsoll_e2e::{ControlPlane, Scheduler};
+use plimsoll_e2e::{ControlPlane, Scheduler, SchedulerMetrics};
 use serde_json::json;
 
 use crate::{
@@ -50,9 +49,7 @@ pub(crate) struct Outcome {
 
 impl Load {
     pub(crate) async fn new(control_plane: &ControlPlane) -> Result<Self> {
-        let kubeconfig = Kubeconfig::read_from(control_plane.kubeconfig())?;
-        let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
-        let client = Client::try_from(config)?;
+        let client = control_plane.client().await?;
         let namespace = serde_json::from_value(json!({"metadata": {"name": NAMESPACE}}))?;
         Api::<Namespace>::all(client.clone()).create(&PostParams::default(), &namespace).await?;
         Ok(Self { nodes: Api::all(client.clone()), pods: Api::namespaced(client, NAMESPACE) })
@@ -78,13 +75,13 @@ impl Load {
         pods: usize,
         has_rules: bool,
     ) -> Result<Outcome> {
-        let metrics = Metrics::of(scheduler).await?;
+        let metrics = SchedulerMetrics::of(scheduler).await?;
         self.schedule("warm-up", WARM_UP).await?;
-        let (before, used) = (metrics.algorithm().await?, extender.processor_ms());
+        let (before, used) = (algorithm(&metrics).await?, extender.processor_ms());
         let started = Instant::now();
         self.schedule("pod", pods).await?;
         let took = started.elapsed();
-        let (after, used) = (metrics.algorithm().await?, extender.processor_ms() - used);
+        let (after, used) = (algorithm(&metrics).await?, extender.processor_ms() - used);
         if has_rules {
             self.check().await?;
         }
@@ -132,37 +129,13 @@ impl Load {
     }
 }
 
-/// The metrics of a scheduler.
-struct Metrics(Client);
-
-// === impl Metrics ===
-
-impl Metrics {
-    /// Waits until the scheduler is ready.
-    async fn of(scheduler: &Scheduler) -> Result<Self> {
-        let mut config = Config::new(format!("https://{}", scheduler.port.address()).parse()?);
-        config.accept_invalid_certs = true;
-        let metrics = Self(Client::try_from(config)?);
-        let started = Instant::now();
-        while metrics.get("/readyz").await.is_err() {
-            ensure!(started.elapsed() < PATIENCE, "the scheduler does not become ready");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        Ok(metrics)
-    }
-
-    async fn get(&self, path: &str) -> Result<String> {
-        Ok(self.0.request_text(hyper::Request::get(path).body(vec![])?).await?)
-    }
-
-    /// Seconds spent in the scheduling algorithm, and how often.
-    async fn algorithm(&self) -> Result<(f64, f64)> {
-        let text = self.get("/metrics").await?;
-        let value = |part: &str| -> Result<f64> {
-            let name = format!("scheduler_scheduling_algorithm_duration_seconds_{part} ");
-            let value = text.lines().find_map(|line| line.strip_prefix(&name)).with_context(|| name.clone())?;
-            Ok(value.trim().parse()?)
-        };
-        Ok((value("sum")?, value("count")?))
-    }
+/// Seconds that a scheduler has spent in the scheduling algorithm, and how often.
+async fn algorithm(metrics: &SchedulerMetrics) -> Result<(f64, f64)> {
+    let text = metrics.get("/metrics").await?;
+    let value = |part: &str| -> Result<f64> {
+        let name = format!("scheduler_scheduling_algorithm_duration_seconds_{part} ");
+        let value = text.lines().find_map(|line| line.strip_prefix(&name)).with_context(|| name.clone())?;
+        Ok(value.trim().parse()?)
+    };
+    Ok((value("sum")?, value("count")?))
 }

@@ -3,10 +3,10 @@
 use std::{borrow::Cow, collections::HashSet, sync::Arc};
 
 use hashbrown::HashMap;
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 
-use super::super::{Amounts, Quantities, image, metadata::MetadataJson};
+use super::super::{Amounts, Claim, Quantities, image, metadata::MetadataJson};
 
 /// A host port on every address of its node.
 const ANY_IP: &str = "0.0.0.0";
@@ -41,6 +41,26 @@ pub(super) struct SpecJson<'a> {
     overhead: Amounts<'a>,
     #[serde(borrow)]
     resources: Option<ResourcesJson<'a>>,
+    #[serde(borrow)]
+    volumes: Option<Vec<VolumeJson<'a>>>,
+    resource_claims: Option<Vec<IgnoredAny>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct VolumeJson<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow)]
+    persistent_volume_claim: Option<ClaimVolumeJson<'a>>,
+    ephemeral: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct ClaimVolumeJson<'a> {
+    #[serde(borrow)]
+    claim_name: Cow<'a, str>,
 }
 
 #[derive(Deserialize, Default)]
@@ -166,6 +186,16 @@ impl PodJson<'_> {
         }
         requests.into()
     }
+
+    /// The claims that its volumes name; that of an ephemeral volume is made from the volume's name and the pod's.
+    pub(super) fn volume_claims(&self) -> Box<[Claim]> {
+        let claim = |volume: &VolumeJson<'_>| {
+            let own = || volume.ephemeral.map(|_| Cow::Owned(format!("{}-{}", self.metadata.name, volume.name)));
+            let name = volume.persistent_volume_claim.as_ref().map(|claim| claim.claim_name.clone()).or_else(own)?;
+            Some(Claim::unbound(self.metadata.namespace(), &name))
+        };
+        self.spec.volumes.iter().flatten().filter_map(claim).collect()
+    }
 }
 
 // === impl SpecJson ===
@@ -209,6 +239,10 @@ impl<'a> SpecJson<'a> {
             sidecars.chain(self.containers.iter().flatten()).flat_map(|container| container.ports.iter().flatten());
         let ports: Vec<HostPort> = ports.filter(|port| port.port > 0).cloned().collect();
         if ports.is_empty() { Arc::default() } else { ports.into() }
+    }
+
+    pub(super) fn has_resource_claims(&self) -> bool {
+        self.resource_claims.as_ref().is_some_and(|claims| !claims.is_empty())
     }
 
     pub(super) fn images(&self) -> Box<[Box<str>]> {

@@ -1,4 +1,5 @@
-//! Nominates pods for nodes that kube-scheduler has not looked at, and takes the nominations back.
+//! Keeps the places of pods before their bind: ends tentative ones, and nominates pods for nodes that kube-scheduler has not
+//! looked at.
 
 use std::{
     sync::Arc,
@@ -16,6 +17,9 @@ use tracing::debug;
 
 use crate::{metrics::NominationMetrics, trouble::Trouble};
 
+/// From this version on kube-scheduler nominates pods that wait for volumes or claims (KEP-5278).
+const NOMINATES: (u32, u32) = (1, 35);
+
 /// Time limit for the API server.
 const API_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -28,45 +32,52 @@ const IDLE: Duration = Duration::from_mins(1);
 /// What does not happen while the API server refuses nominations.
 const EFFECT: &str = "pods cannot be nominated for nodes that kube-scheduler has not looked at: they wait for a wake, or for kube-scheduler to look there";
 
-/// Sends the nominations of one gateway.
-pub(crate) struct Nominator {
+/// Keeps the places of one gateway.
+pub(crate) struct PlaceKeeper {
     gateway: Arc<Gateway>,
     api: ApiServer,
-    /// Told when nominations may be due.
+    /// Told when there may be something to do.
     due: Arc<Notify>,
     metrics: NominationMetrics,
     trouble: Trouble,
 }
 
-// === impl Nominator ===
+// === impl PlaceKeeper ===
 
-impl Nominator {
-    /// Has the gateway choose nominations; their places are kept by the watch.
+impl PlaceKeeper {
+    /// Has the gateway give places, which the watch keeps, and choose nominations if it `nominates`.
     pub(crate) fn new(
         gateway: &Arc<Gateway>,
         api: &ApiServer,
         watch: &Arc<ClusterWatch>,
+        nominates: bool,
         metrics: NominationMetrics,
         trouble: Trouble,
     ) -> Arc<Self> {
         let due = Arc::new(Notify::new());
         let told = Arc::clone(&due);
         gateway.set_places(Arc::clone(watch) as _);
-        gateway.set_nominator(Box::new(move || told.notify_one()));
+        gateway.set_keeper(nominates, Box::new(move || told.notify_one()));
         Arc::new(Self { gateway: Arc::clone(gateway), api: api.clone(), due, metrics, trouble })
     }
 
-    /// Sends what is due; it never returns.
+    /// Does what is due; it never returns.
     pub(crate) async fn run(self: Arc<Self>) {
         let mut sending = JoinSet::new();
+        let keeper = Arc::clone(&self);
+        sending.spawn(async move {
+            if keeper.api.version().await >= NOMINATES {
+                keeper.gateway.expect_nominations();
+            }
+        });
         loop {
-            let (patches, next) = self.gateway.due_nominations();
+            let (patches, next) = self.gateway.keep_places();
             for patch in patches {
-                let nominator = Arc::clone(&self);
+                let keeper = Arc::clone(&self);
                 sending.spawn(async move {
-                    let is_written = nominator.send(&patch).await;
-                    nominator.gateway.nomination_sent(&patch, is_written);
-                    nominator.due.notify_one();
+                    let is_written = keeper.send(&patch).await;
+                    keeper.gateway.nomination_sent(&patch, is_written);
+                    keeper.due.notify_one();
                 });
             }
             while sending.try_join_next().is_some() {}
