@@ -1,5 +1,6 @@
 //! The content of the admin listener: readiness, metrics and the policies in force.
 
+pub(crate) mod pending;
 mod policies;
 
 use std::{
@@ -21,7 +22,10 @@ use plimsoll_wasm::WasmLoader;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use self::policies::PoliciesJson;
+use self::{
+    pending::{PendingJson, PendingPodJson},
+    policies::PoliciesJson,
+};
 use crate::{
     binding::{LeaderJson, NOBODY_MAY_BIND},
     facts::{self, FactsFileFollower},
@@ -50,6 +54,8 @@ pub(crate) struct AdminState {
     pub(crate) facts: Option<Arc<FactsFileFollower>>,
     /// Whether it would bind although no client may ask it to.
     pub(crate) binds_for_nobody: bool,
+    /// Whether it tells kube-scheduler to try pods again.
+    pub(crate) wakes: bool,
     /// It is not ready while the watch has been silent for longer.
     pub(crate) max_staleness: Duration,
     /// Whether the pods on nodes are known.
@@ -140,6 +146,22 @@ impl AdminState {
         roster.failures().iter().map(refusal).collect()
     }
 
+    /// Why a pod is not among those that wait.
+    fn why_not_pending(&self, namespace: &str, name: &str) -> String {
+        let is_named = |pod: &&Arc<Pod>| pod.name() == name && pod.namespace() == namespace;
+        let cluster = self.gateway.cluster().unwrap_or_default();
+        let mut placed = cluster.slots().iter().flat_map(|slot| slot.placed.iter().flat_map(|placed| placed.pods()));
+        if let Some(node) = placed.find(is_named).and_then(|pod| pod.node()) {
+            return format!("pod {namespace}/{name} does not wait: it is on node {node}");
+        }
+        let why = if self.watch.is_some() {
+            "it does not exist, has ended, or is not shown by the watch yet"
+        } else {
+            "kube-scheduler has not asked this replica about it lately, or a node was left"
+        };
+        format!("pod {namespace}/{name} is not known to wait for a node: {why}; /api/pending has those that wait")
+    }
+
     /// Whether a policy reads pods that this gateway does not see.
     fn is_blind(&self, member: &Member) -> bool {
         !self.sees_pods && reads_placed_pods(member)
@@ -160,6 +182,7 @@ impl Admin for AdminState {
         let blind = self.gateway.roster().members().filter(|member| self.is_blind(member)).count();
         let help = "Policies that read the pods on nodes although the gateway has no view of them";
         page.gauge("policies_without_pods", help, blind);
+        page.pending(&self.gateway.roster(), &self.gateway.pending());
         page.guests(&self.loader);
         if let Some(watch) = &self.watch {
             page.watch(&watch.status(), self.max_staleness);
@@ -181,6 +204,15 @@ impl Admin for AdminState {
 
     fn leader(&self) -> impl Serialize {
         self.leadership.as_deref().map_or(LeaderJson::OFF, LeaderJson::new)
+    }
+
+    fn pending(&self) -> impl Serialize {
+        PendingJson::new(&self.gateway.pending())
+    }
+
+    fn pending_pod(&self, namespace: &str, name: &str) -> Result<impl Serialize, String> {
+        let pending = self.gateway.pending_pod(namespace, name).ok_or_else(|| self.why_not_pending(namespace, name))?;
+        Ok(PendingPodJson::new(&pending, &self.gateway.roster(), self.wakes))
     }
 
     fn facts(&self) -> impl Serialize {

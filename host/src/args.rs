@@ -4,6 +4,7 @@ mod ask;
 mod cluster;
 mod engine;
 mod new;
+mod pending;
 mod scheduler_config;
 mod serve;
 mod test;
@@ -17,6 +18,7 @@ pub(crate) use ask::{AskArgs, CheckArgs, ExplainArgs, RunArgs};
 pub(crate) use cluster::ClusterArgs;
 pub(crate) use engine::{CompileModuleArgs, EngineArgs};
 pub(crate) use new::{Language, NewArgs};
+pub(crate) use pending::PendingArgs;
 pub(crate) use scheduler_config::SchedulerConfigArgs;
 pub(crate) use serve::{BindingArgs, DirectoryArgs, REQUEST_TIMEOUT, ServeArgs, ViewArgs};
 pub(crate) use test::{ConformanceArgs, RecordArgs, TestArgs};
@@ -46,6 +48,8 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Show each policy's answer about one pod and one node, with every value that it read
     Explain(ExplainArgs),
+    /// List the pods that wait for a node, as a running gateway knows them, or show why one waits
+    Pending(PendingArgs),
     /// Print the KubeSchedulerConfiguration for a directory of policies
     SchedulerConfig(SchedulerConfigArgs),
     /// Print the version, commit, contract and engine of this build

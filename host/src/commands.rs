@@ -5,6 +5,7 @@ mod conformance;
 mod explain;
 mod new;
 mod offline;
+mod pending;
 mod run;
 mod scheduler_config;
 mod serve;
@@ -35,6 +36,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
         Command::Conformance(args) => conformance::conformance(&args),
         Command::Run(args) => run::run(&args),
         Command::Explain(args) => explain::explain(&args),
+        Command::Pending(args) => pending::pending(&args),
         Command::SchedulerConfig(args) => scheduler_config::scheduler_config(&args),
         Command::Version(args) => version::version(&args),
         Command::Completions { shell } => completions(shell),

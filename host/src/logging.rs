@@ -12,6 +12,7 @@ use tracing_subscriber::{
     util::SubscriberInitExt,
 };
 
+pub(crate) use self::limit::PENDING;
 use self::limit::{GUEST, LEFT_OUT, Limiter};
 use crate::{args::LogFormat, text::LogWriter};
 

@@ -3,3 +3,4 @@
 
 pub(crate) mod answer;
 pub(crate) mod explanation;
+pub(crate) mod pending;

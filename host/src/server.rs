@@ -138,6 +138,7 @@ impl Server {
             leadership: leadership.clone(),
             facts: facts.clone(),
             binds_for_nobody,
+            wakes: waker.is_some(),
             max_staleness,
             sees_pods,
             readiness,

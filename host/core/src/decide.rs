@@ -32,12 +32,15 @@ pub use filter::{FilterOutcome, Reason, RejectedBy, Rejection};
 pub use model_watch::ModelDifference;
 pub use node_cache::KnownNodes;
 pub use nominations::NominationPatch;
-pub use observer::{BindReport, CallOf, NoObserver, Observer, Outcome, ShadowRejections};
+pub use observer::{BindReport, CallOf, LeftWithoutNode, NoObserver, Observer, Outcome, ShadowRejections};
 pub use preempt::{PreemptOutcome, SurvivingCandidate};
 pub use query::{BindOutcome, CandidateQuery, DecideError, NodeObject, Nodes, Query, Unbound, Victims};
 pub use roster::{Failure, Group, Member, PolicyState, Roster};
 pub use scale::{ScoreScale, TieBreak};
 pub use trial::{TRIAL_TIMEOUT, TrialCall, TrialFault};
+pub use waiting::{
+    AskedAbout, MainReason, PendingFault, PendingPod, ReasonBy, ReasonCount, RejectedNodes, ScheduledCondition,
+};
 
 pub(crate) use bind::{BindQueue, Bound, bind, shadow_bind};
 pub(crate) use bind_calls::BindCalls;

@@ -23,7 +23,7 @@ use crate::{
     cache::DecisionTable,
     decide::{
         BIND_CALL_WAIT, BindCalls, BindQueue, DecideError, ModelDifference, ModelWatch, NodeCache, NominationNews,
-        NominationPatch, Nominations, Observer, Roster, TentativePlaces, WaitingPods,
+        NominationPatch, Nominations, Observer, PendingPod, Roster, TentativePlaces, WaitingPods,
     },
     model::{
         BindQuery, Binder, Blocking, Clock, Cluster, Facts, Places, Pod, Verb, WaitingChange,
@@ -371,8 +371,18 @@ impl Gateway {
 
     /// The text of a policy's fault about a pod, as it was told first: kube-scheduler tries a pod again at once when the
     /// message of its condition changes. `fault` names policy, verb and kind.
-    pub fn stable_fault(&self, pod: &Arc<Pod>, fault: String, message: &str) -> String {
-        self.waiting.fault_text(pod, fault, message, self.clock.now())
+    pub fn stable_fault(&self, pod: &Arc<Pod>, policy: &str, fault: String, message: &str) -> String {
+        self.waiting.fault_text(pod, policy, fault, message, self.clock.now())
+    }
+
+    /// The pods that wait for a node.
+    pub fn pending(&self) -> Vec<PendingPod> {
+        self.waiting.pending(self.clock.now())
+    }
+
+    /// The pod with this name, if it waits for a node.
+    pub fn pending_pod(&self, namespace: &str, name: &str) -> Option<PendingPod> {
+        self.waiting.pending_pod(namespace, name, self.clock.now())
     }
 
     /// Bytes of all cached answers, and of the columns and totals that they are found by.

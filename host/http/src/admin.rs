@@ -4,7 +4,7 @@ use std::{error::Error, io, net::IpAddr, sync::Arc, time::Duration};
 
 use axum::{
     Extension, Router,
-    extract::{DefaultBodyLimit, FromRequestParts, Query, Request, State},
+    extract::{DefaultBodyLimit, FromRequestParts, Path, Query, Request, State},
     http::{
         StatusCode,
         header::{CONTENT_TYPE, HOST, ORIGIN},
@@ -60,6 +60,15 @@ pub trait Admin: Send + Sync + 'static {
 
     /// The replica that binds.
     fn leader(&self) -> impl Serialize;
+
+    /// The pods that wait for a node.
+    fn pending(&self) -> impl Serialize;
+
+    /// Why a pod waits for a node.
+    ///
+    /// # Errors
+    /// Says why it does not wait.
+    fn pending_pod(&self, namespace: &str, name: &str) -> Result<impl Serialize, String>;
 
     /// The sources of facts.
     fn facts(&self) -> impl Serialize;
@@ -131,11 +140,13 @@ pub async fn serve_admin(
         .route("/metrics", get(async |State(pages): PagesOf<_>| pages.show(metrics).await))
         .route("/api/policies", get(policies))
         .route("/api/leader", get(leader))
+        .route("/api/pending", get(pending))
+        .route("/api/pending/{namespace}/{name}", get(pending_pod))
         .route("/api/facts", get(facts))
         .route("/api/table", get(table))
         .route("/api/explain", post(explain).layer(DefaultBodyLimit::max(MAX_POD)))
         .fallback(async || {
-            let text = "plimsoll's admin side has /healthz, /readyz, /metrics, /api/policies, /api/leader, /api/facts, /api/table and /api/explain\n";
+            let text = "plimsoll's admin side has /healthz, /readyz, /metrics, /api/policies, /api/leader, /api/pending, /api/facts, /api/table and /api/explain\n";
             page((StatusCode::NOT_FOUND, TEXT, text.into()))
         })
         .method_not_allowed_fallback(async || {
@@ -237,6 +248,19 @@ async fn policies<A: Admin>(State(pages): PagesOf<A>, _: CheckedQuery<NoQuery>) 
 
 async fn leader<A: Admin>(State(pages): PagesOf<A>, _: CheckedQuery<NoQuery>) -> Response {
     pages.show(|admin| json(&admin.leader())).await
+}
+
+async fn pending<A: Admin>(State(pages): PagesOf<A>, _: CheckedQuery<NoQuery>) -> Response {
+    pages.show_large(|admin| json(&admin.pending())).await
+}
+
+async fn pending_pod<A: Admin>(
+    State(pages): PagesOf<A>,
+    Path((namespace, name)): Path<(String, String)>,
+    _: CheckedQuery<NoQuery>,
+) -> Response {
+    let none = |why| (StatusCode::NOT_FOUND, TEXT, why + "\n");
+    pages.show(move |admin| admin.pending_pod(&namespace, &name).map_or_else(none, |pod| json(&pod))).await
 }
 
 async fn facts<A: Admin>(State(pages): PagesOf<A>, CheckedQuery(query): CheckedQuery<FactsQuery>) -> Response {

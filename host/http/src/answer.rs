@@ -315,13 +315,15 @@ fn preempt(
 
 /// The error of a decision about a pod, with the message of a policy's fault.
 fn about(gateway: &Gateway, pod: &Arc<Pod>, error: DecideError) -> WireError {
-    let message = match &error {
-        DecideError::Policy { fault, .. } if fault.kind != FaultKind::Host => Some(fault.detail.clone()),
+    let failed = match &error {
+        DecideError::Policy { policy, fault, .. } if fault.kind != FaultKind::Host => {
+            Some((policy.clone(), fault.detail.clone()))
+        }
         _ => None,
     };
     let mut error = WireError::from(error).about(PodId::of(pod));
-    if let Some(message) = message {
-        error.outside = gateway.stable_fault(pod, error.outside, &message);
+    if let Some((policy, message)) = failed {
+        error.outside = gateway.stable_fault(pod, &policy, error.outside, &message);
     }
     error
 }

@@ -12,6 +12,7 @@
 mod access;
 mod admin;
 mod answer;
+mod client;
 mod config;
 mod decode;
 mod encode;
@@ -25,6 +26,7 @@ mod wire;
 pub use access::BindAccess;
 pub use admin::{Admin, serve_admin, serve_probes};
 pub use answer::{PREEMPT_POD_GROUPS, prioritize_verb};
+pub use client::read_admin_page;
 pub use config::{NO_LABEL, WireConfig, WireObserver};
 pub use peers::{FORWARDED, Forward, ForwardError, Forwarding, MAX_FORWARDED_REPLY, Peers};
 pub use tls::{Tls, TlsError, TlsFiles, TlsObserver};

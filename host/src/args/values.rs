@@ -58,6 +58,15 @@ pub(super) fn url(text: &str) -> Result<String, String> {
     is_url.then(|| text.to_owned()).ok_or_else(example)
 }
 
+/// `team-a/api-0`.
+pub(super) fn pod_name(text: &str) -> Result<String, String> {
+    let is_plain = |part: &str| {
+        !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.'))
+    };
+    let is_name = text.split_once('/').is_some_and(|(namespace, name)| is_plain(namespace) && is_plain(name));
+    is_name.then(|| text.to_owned()).ok_or_else(|| "expected NAMESPACE/NAME, such as team-a/api-0".to_owned())
+}
+
 /// The name of a group; a leading or trailing slash is forgiven.
 #[expect(clippy::unnecessary_wraps, reason = "clap's value parsers return a result")]
 pub(super) fn group(text: &str) -> Result<String, String> {
@@ -103,6 +112,7 @@ mod tests {
         assert_eq!(quantity("64Mi"), Ok(64 << 20));
         assert_eq!(url("https://a:1"), Ok("https://a:1".to_owned()));
         assert_eq!(group("/gpu/"), Ok("gpu".to_owned()));
+        assert_eq!(pod_name("team-a/web-0.x"), Ok("team-a/web-0.x".to_owned()));
     }
 
     #[test]
@@ -112,6 +122,9 @@ mod tests {
         }
         for text in ["0", "-1", "", "64MB!"] {
             assert!(quantity(text).is_err(), "{text}");
+        }
+        for text in ["api-0", "/api-0", "a/", "a/b/c", "a/b?c", ""] {
+            assert!(pod_name(text).unwrap_err().starts_with("expected NAMESPACE/NAME"), "{text}");
         }
         for text in ["plimsoll:8888", "https://", "", "ftp://plimsoll"] {
             assert!(url(text).unwrap_err().contains("such as http://"), "{text}");

@@ -24,6 +24,9 @@ pub(super) const GUEST: &str = "plimsoll::guest";
 /// The target of reports on policies in shadow mode: each request may cause some.
 const SHADOW: &str = "plimsoll::shadow";
 
+/// The target of lines about pods that are left without a node: many may come at once.
+pub(crate) const PENDING: &str = "plimsoll::pending";
+
 const WINDOW: Duration = Duration::from_secs(1);
 
 /// Lines of one kind in one window: more than anybody reads, and less than fills a disk.
@@ -31,6 +34,10 @@ const LINES: u32 = 10;
 
 /// The same for lines that a policy itself writes: a call may have 64 of up to 1 KiB.
 const GUEST_LINES: u32 = 100;
+
+/// The same for pods that are left without a node, by the policy that rejects the most nodes: kube-scheduler tries about
+/// as many in a second.
+const PENDING_LINES: u32 = 100;
 
 /// The most kinds that are counted at once. A client must not determine the memory of the table, so it begins anew then.
 const MAX_KINDS: usize = 1024;
@@ -102,6 +109,7 @@ fn most(metadata: &Metadata<'_>) -> Option<u32> {
     match metadata.target() {
         GUEST => Some(GUEST_LINES),
         SHADOW => Some(LINES),
+        PENDING => Some(PENDING_LINES),
         LEFT_OUT => None,
         _ => (*metadata.level() <= Level::WARN).then_some(LINES),
     }

@@ -9,14 +9,17 @@ use std::{
 
 use parking_lot::Mutex;
 use plimsoll_core::{
-    BindCallWait, BindOutcome, BindQuery, BindReport, CallOf, DecideError, Disabled, Fault, FaultKind, Member, Mode,
-    ModelDifference, OPEN_TIME, Observer, Outcome, Pod, PodId, Roster, ShadowRejections, Unbound, Verb,
+    BindCallWait, BindOutcome, BindQuery, BindReport, CallOf, DecideError, Disabled, Fault, FaultKind, LeftWithoutNode,
+    Member, Mode, ModelDifference, OPEN_TIME, Observer, Outcome, Pod, PodId, RequestId, Roster, ShadowRejections,
+    Unbound, Verb,
 };
 use plimsoll_http::{TlsObserver, WireObserver};
 use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
     registry::{Metric, Registry, Unit},
 };
+
+use crate::logging::PENDING;
 
 /// Upper bounds in seconds: from 5 microseconds, by factors of 2 to 2.5, to 5 seconds.
 const BUCKETS: [f64; 19] = [
@@ -188,6 +191,24 @@ impl Observer for PolicyMetrics {
         self.failed_unasked.get_or_create(&labels).inc();
     }
 
+    fn left_without_node(&self, report: &LeftWithoutNode<'_>) {
+        let LeftWithoutNode { group, pod, rejected, nominated } = *report;
+        let id = PodId::of(pod);
+        tracing::info!(
+            target: PENDING,
+            pod = id.map(tracing::field::display),
+            uid = id.map(PodId::uid),
+            request = %RequestId::current(),
+            group,
+            policy = rejected.reasons.first().map(|reason| reason.by.as_str()),
+            nodes = rejected.nodes,
+            whole = rejected.is_whole,
+            rejected = %rejected,
+            nominated,
+            "a pod is left without a node"
+        );
+    }
+
     fn unstable_reasons(&self, group: &str, pod: &Pod) {
         if self.unstable.lock().insert(group.into()) {
             let pod = PodId::of(pod).map(tracing::field::display);
@@ -345,13 +366,20 @@ impl TlsObserver for TlsMetrics {
 impl NominationMetrics {
     pub(super) fn new(registry: &mut Registry) -> Self {
         let help = "Nominations of pods for nodes that kube-scheduler has not looked at, and their ends, by outcome";
-        Self(registered(registry, "nominations", help))
+        let own = Self(registered(registry, "nominations", help));
+        for is_begin in [true, false] {
+            drop(own.0.get_or_create(&Self::labels(is_begin, "failed")));
+        }
+        own
     }
 
     /// A pod was nominated, or its nomination was taken back.
     pub(crate) fn sent(&self, is_begin: bool, outcome: &'static str) {
-        let what = if is_begin { "nominate" } else { "take-back" };
-        self.0.get_or_create(&[("what", what.into()), ("outcome", outcome.into())]).inc();
+        self.0.get_or_create(&Self::labels(is_begin, outcome)).inc();
+    }
+
+    fn labels(is_begin: bool, outcome: &'static str) -> Labels<2> {
+        [("what", if is_begin { "nominate" } else { "take-back" }.into()), ("outcome", outcome.into())]
     }
 }
 

@@ -1,9 +1,9 @@
 //! The metrics that are read at a scrape.
 
-use std::{fmt::Debug, sync::atomic::AtomicU64, time::Duration};
+use std::{collections::BTreeMap, fmt::Debug, sync::atomic::AtomicU64, time::Duration};
 
 use plimsoll_cluster::{Leadership, LeadershipState, WatchStatus};
-use plimsoll_core::CallClass;
+use plimsoll_core::{CallClass, Mode, PendingPod, ReasonBy, Roster, Verb};
 use plimsoll_facts::SourceStatus;
 use plimsoll_wasm::WasmLoader;
 use prometheus_client::{
@@ -47,6 +47,20 @@ impl Page {
             set(&family.get_or_create(&[(label, value.into())]), number);
         }
         self.0.register(name, help, family);
+    }
+
+    /// The pods that wait, by the policy that rejects the most nodes.
+    pub(crate) fn pending(&mut self, roster: &Roster, pods: &[PendingPod]) {
+        let filters = roster
+            .members()
+            .filter(|member| member.config.mode == Mode::Enforce && member.policy.verbs().has(Verb::Filter));
+        let filters = filters.map(|member| member.id()).chain([ReasonBy::KubeScheduler.as_str()]);
+        let mut counts: BTreeMap<String, usize> = filters.map(|policy| (policy.to_owned(), 0)).collect();
+        for reason in pods.iter().filter_map(PendingPod::main_reason) {
+            *counts.entry(reason.by.as_str().to_owned()).or_default() += 1;
+        }
+        let help = "Pods that wait for a node, by the policy that rejects the most nodes; kube-scheduler stands for its own filters";
+        self.by("policy", "pending_pods", help, counts, set_number);
     }
 
     /// The resources that guests share.

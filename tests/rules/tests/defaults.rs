@@ -40,6 +40,7 @@ fn commands_agree_on_the_defaults_of_a_flag() {
         }
     }
     assert_eq!(defaults("scheduler-config")["--url"], format!("http://{}", serve["--listen"]));
+    assert_eq!(defaults("pending")["--server"], format!("http://{}", serve["--admin"]));
 }
 
 #[test]

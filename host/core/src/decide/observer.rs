@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::{
     cache::Disabled,
-    decide::{BindCallWait, BindOutcome, DecideError, Member, ModelDifference},
+    decide::{BindCallWait, BindOutcome, DecideError, Member, ModelDifference, RejectedNodes},
     model::{BindQuery, Fault, Pod, RequestId, Verb},
 };
 
@@ -50,6 +50,19 @@ pub struct BindReport<'a> {
     pub elapsed: Duration,
 }
 
+/// A filter request that left its pod without a node.
+#[derive(Debug, Clone, Copy)]
+pub struct LeftWithoutNode<'a> {
+    /// The group that was asked.
+    pub group: &'a str,
+    /// The pod.
+    pub pod: &'a Pod,
+    /// Why.
+    pub rejected: &'a RejectedNodes,
+    /// The node that the pod is nominated for.
+    pub nominated: Option<&'a str>,
+}
+
 /// Hears of every call of a policy, on the request path: it must be quick.
 pub trait Observer: Send + Sync {
     /// A policy was asked.
@@ -58,6 +71,8 @@ pub trait Observer: Send + Sync {
     fn would_reject(&self, _: CallOf<'_>, _: &ShadowRejections<'_>) {}
     /// A call that no request asks for has failed. It has no other effect.
     fn failed_unasked(&self, _: &Member, _: Verb) {}
+    /// A pod was left without a node: for the first time, or for other reasons than before.
+    fn left_without_node(&self, _: &LeftWithoutNode<'_>) {}
     /// The policies of a group have rejected the same nodes for a pod as a moment before, for other reasons.
     fn unstable_reasons(&self, _group: &str, _: &Pod) {}
     /// The model of kube-scheduler's filters rejects nodes that kube-scheduler accepts.

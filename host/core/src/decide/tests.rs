@@ -11,6 +11,7 @@ mod laws;
 mod model;
 mod nodes;
 mod nominated;
+mod pending;
 mod places;
 mod preempt;
 mod prioritize;

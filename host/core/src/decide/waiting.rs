@@ -4,11 +4,13 @@
 //!  watch ─────> shown, gone ──┐                    ┌──> stable reasons (messages)
 //!  /filter ───> refused,    ──┼──> WaitingPods ────┼──> due, woken (gateway/revisit)
 //!               passed        │    by UID          ├──> nominations (gateway/refused)
-//!  revisit ───> decided ──────┘                    └──> pending (admin API)
+//!  revisit ───> decided ──────┘                    └──> pending (admin API, metrics)
 //! ```
 
 mod budget;
 mod messages;
+mod pending;
+mod rejected;
 
 use std::{
     sync::{Arc, Weak},
@@ -22,6 +24,11 @@ use parking_lot::Mutex;
 use self::budget::WakeBudget;
 pub(crate) use self::messages::Said;
 use self::messages::{Form, Messages};
+use self::rejected::Told;
+pub use self::{
+    pending::{AskedAbout, MainReason, PendingFault, PendingPod, ScheduledCondition},
+    rejected::{ReasonBy, ReasonCount, RejectedNodes},
+};
 use crate::model::{Cluster, NominatedFor, Pod, WaitingChange, WaitingPod};
 
 /// Maximum pods that are kept, and the bytes of their JSON: pods of 3 kB fill both.
@@ -67,6 +74,7 @@ struct Table {
 #[derive(Debug)]
 struct Entry {
     pod: Arc<Pod>,
+    first_seen: Instant,
     /// Whether its watch shows it.
     is_shown: bool,
     nominated: Option<NominatedFor>,
@@ -77,15 +85,21 @@ struct Entry {
     messages: Messages,
 }
 
-/// The last filter request of one group about a pod.
+/// The filter requests of one group about a pod, above all the last one.
 #[derive(Debug)]
 struct Asked {
     group: Arc<str>,
+    first: Instant,
+    /// Those for the nominated node alone are left out, unless they leave it to the pod: others follow in the same attempt.
+    attempts: u32,
     at: Instant,
     /// The number of its nodes.
     offered: usize,
     /// Whether it left the pod without a node.
     is_refused: bool,
+    /// Why the last attempt in vain was.
+    rejected: Option<Arc<RejectedNodes>>,
+    told: Option<Told>,
 }
 
 /// The last decision about a pod, by a request or by a pass of revisiting.
@@ -112,6 +126,8 @@ pub(crate) struct Refusal<'r> {
     pub(crate) is_free: Option<bool>,
     /// Whether the nodes that policies reject have one text.
     pub(crate) is_united: bool,
+    /// Why no node is left; none: the request is for the nominated node alone.
+    pub(crate) rejected: Option<&'r Arc<RejectedNodes>>,
     pub(crate) now: Instant,
 }
 
@@ -159,18 +175,25 @@ impl WaitingPods {
     /// A request has left the pod a node, or may have.
     pub(crate) fn passed(&self, group: &Arc<str>, pod: &Pod, offered: usize, now: Instant) {
         if let Some(entry) = self.0.lock().pods.get_mut(pod.uid()) {
-            entry.ask(Asked { group: Arc::clone(group), at: now, offered, is_refused: false });
+            entry.ask(group, offered, now).attempts += 1;
         }
     }
 
-    /// A request has left the pod without a node; `said` are the reasons of its reply. Returns how the reply is to be put.
-    pub(crate) fn refused(&self, refusal: &Refusal<'_>, said: Said) -> Form {
-        let Refusal { group, pod, offered, is_united, now, .. } = *refusal;
+    /// A request has left the pod without a node; `said` are the reasons of its reply. Returns how the reply is to be put,
+    /// and whether the log is to have it.
+    pub(crate) fn refused(&self, refusal: &Refusal<'_>, said: Said) -> (Form, bool) {
+        let Refusal { group, pod, offered, is_united, rejected, now, .. } = *refusal;
         let mut table = self.0.lock();
         table.changes = refusal.changes;
         let freed = table.freed;
-        let Some(entry) = table.entry(pod, now) else { return Form::default() };
-        entry.ask(Asked { group: Arc::clone(group), at: now, offered, is_refused: true });
+        let Some(entry) = table.entry(pod, now) else { return <_>::default() };
+        let asked = entry.ask(group, offered, now);
+        asked.is_refused = true;
+        let is_news = rejected.is_some_and(|rejected| {
+            asked.attempts += 1;
+            asked.rejected = Some(Arc::clone(rejected));
+            Told::tells(&mut asked.told, rejected, now)
+        });
         entry.decided = Decided {
             cluster: refusal.cluster.map(Arc::downgrade).unwrap_or_default(),
             changes: refusal.changes,
@@ -179,13 +202,20 @@ impl WaitingPods {
             is_free: refusal.is_free.unwrap_or(entry.decided.is_free),
         };
         entry.budget.asked(refusal.is_free == Some(true), freed);
-        entry.messages.form(group, said, is_united, now)
+        (entry.messages.form(group, said, is_united, now), is_news)
     }
 
     /// The text of a fault, as it was first told about this pod within a minute. `fault` names policy, verb and kind.
-    pub(crate) fn fault_text(&self, pod: &Arc<Pod>, fault: String, message: &str, now: Instant) -> String {
+    pub(crate) fn fault_text(
+        &self,
+        pod: &Arc<Pod>,
+        policy: &str,
+        fault: String,
+        message: &str,
+        now: Instant,
+    ) -> String {
         match self.0.lock().entry(pod, now) {
-            Some(entry) => entry.messages.fault_text(fault, message, now),
+            Some(entry) => entry.messages.fault_text(policy, fault, message, now),
             // The message may name another node each time.
             None => fault,
         }
@@ -282,7 +312,7 @@ impl Table {
             return None;
         }
         self.bytes = after;
-        let entry = self.pods.entry(pod.uid().into()).or_insert_with(|| Entry::new(Arc::clone(pod)));
+        let entry = self.pods.entry(pod.uid().into()).or_insert_with(|| Entry::new(Arc::clone(pod), now));
         entry.pod = Arc::clone(pod);
         Some(entry)
     }
@@ -314,9 +344,10 @@ impl Table {
 // === impl Entry ===
 
 impl Entry {
-    fn new(pod: Arc<Pod>) -> Self {
+    fn new(pod: Arc<Pod>, now: Instant) -> Self {
         Self {
             pod,
+            first_seen: now,
             is_shown: false,
             nominated: None,
             asked: Vec::new(),
@@ -326,11 +357,15 @@ impl Entry {
         }
     }
 
-    fn ask(&mut self, asked: Asked) {
-        match self.asked.iter_mut().find(|earlier| earlier.group == asked.group) {
-            Some(earlier) => *earlier = asked,
-            None => self.asked.push(asked),
-        }
+    /// A group is asked about the pod now.
+    fn ask(&mut self, group: &Arc<str>, offered: usize, now: Instant) -> &mut Asked {
+        let at = self.asked.iter().position(|asked| asked.group == *group).unwrap_or_else(|| {
+            self.asked.push(Asked::new(Arc::clone(group), now));
+            self.asked.len() - 1
+        });
+        let asked = &mut self.asked[at];
+        (asked.at, asked.offered, asked.is_refused) = (now, offered, false);
+        asked
     }
 
     fn last_asked(&self) -> Option<Instant> {
@@ -354,6 +389,14 @@ impl Entry {
     fn to_due(&self) -> DuePod {
         let groups = self.asked.iter().map(|asked| Arc::clone(&asked.group)).collect();
         DuePod { pod: Arc::clone(&self.pod), groups, since: self.decided.at, asked: self.last_asked() }
+    }
+}
+
+// === impl Asked ===
+
+impl Asked {
+    fn new(group: Arc<str>, now: Instant) -> Self {
+        Self { group, first: now, attempts: 0, at: now, offered: 0, is_refused: false, rejected: None, told: None }
     }
 }
 

@@ -1,12 +1,15 @@
 //! A pod that a filter leaves without a node: the answer for the whole cluster, its reasons, and a nomination.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use super::Deciding;
 use crate::{
     decide::{
-        self, DecideError, FilterOutcome, FreeNodes, Group, LIFETIME, MAX_NAMED, MIN_SAMPLE, Nodes, Query, Refusal,
-        RequestContext, Said, complete, place_of, unite,
+        self, DecideError, FilterOutcome, FreeNodes, Group, LIFETIME, LeftWithoutNode, MAX_NAMED, MIN_SAMPLE, Nodes,
+        Query, Refusal, RejectedNodes, RequestContext, Said, complete, place_of, unite,
     },
     model::{Leader, Pod, Slot},
 };
@@ -56,6 +59,8 @@ impl Deciding<'_> {
         }
         let is_large = || cluster.is_some_and(|cluster| cluster.slots().len() > MAX_NAMED);
         let is_small = is_sample && (!completes || is_large());
+        let whole = cluster.filter(|_| completes).map(|cluster| cluster.slots().len());
+        let rejected = Arc::new(RejectedNodes::of(outcome, whole));
         let said = Said::of(&self.group, outcome, is_sample && !completes, |index| context.slot_of(index));
         let refusal = Refusal {
             group: &self.name,
@@ -65,17 +70,25 @@ impl Deciding<'_> {
             changes: self.changes,
             is_free: completes.then_some(!free.untried.is_empty()),
             is_united: is_small,
+            rejected: (!is_nominated_alone(query)).then_some(&rejected),
             now,
         };
-        let form = gateway.waiting.refused(&refusal, said);
+        let (form, is_news) = gateway.waiting.refused(&refusal, said);
         if let Some(text) = form.united {
             unite(outcome, &text, is_small);
         }
         if form.is_newly_unstable {
             gateway.observer.unstable_reasons(&self.name, pod);
         }
-        if may_nominate {
-            self.nominate(query, context, &free, now);
+        let chosen = if may_nominate { self.nominate(query, context, &free, now) } else { None };
+        if is_news {
+            let nominated = chosen.as_deref().or(pod.nominated_node());
+            gateway.observer.left_without_node(&LeftWithoutNode {
+                group: &self.name,
+                pod,
+                rejected: &rejected,
+                nominated,
+            });
         }
         Ok(())
     }
@@ -122,23 +135,30 @@ impl Deciding<'_> {
         std::iter::once(self.group.clone()).chain(others).collect()
     }
 
-    /// Nominates the pod for the best of the nodes that kube-scheduler has not looked at.
-    fn nominate(&self, query: &Query<'_>, context: &RequestContext, free: &FreeNodes, now: Instant) {
+    /// Nominates the pod for the best of the nodes that kube-scheduler has not looked at, and returns it.
+    fn nominate(
+        &self,
+        query: &Query<'_>,
+        context: &RequestContext,
+        free: &FreeNodes,
+        now: Instant,
+    ) -> Option<Arc<str>> {
         let (gateway, pod) = (self.gateway, &query.pod);
         let slots = context.cluster().slots();
         if !gateway.nominations.may_choose(pod.uid(), now) {
             let places = free.untried.iter().filter_map(|slot| Some(place_of(pod, slots.get(*slot as usize)?)));
-            return gateway.nominations.remember(pod.uid(), &places.collect::<Vec<_>>(), now);
+            gateway.nominations.remember(pod.uid(), &places.collect::<Vec<_>>(), now);
+            return None;
         }
         let candidates = context.of_slots(free.untried.as_slice().into());
         let caller = self.caller(query.received).without_effects();
-        let Some(best) = decide::best_of(&caller, &self.group, &candidates) else { return };
-        let Some(slot) = slots.get(best as usize) else { return };
+        let slot = slots.get(decide::best_of(&caller, &self.group, &candidates)? as usize)?;
         // A pod that the watch does not show may not exist.
-        let Some(shown) = gateway.waiting.shown(pod.uid()) else { return };
+        let shown = gateway.waiting.shown(pod.uid())?;
         gateway.nominations.choose(pod, slot, shown, now);
         gateway.hold(pod, slot.node.name(), now + 2 * LIFETIME);
         gateway.notify_keeper();
+        Some(Arc::clone(slot.node.name()))
     }
 }
 

@@ -16,6 +16,7 @@ fn help_is_what_the_golden_files_say() {
         "conformance",
         "run",
         "explain",
+        "pending",
         "scheduler-config",
         "version",
         "completions",

@@ -67,13 +67,21 @@ fn shown_by_admin() -> Vec<Value> {
     fs::write(directory.path().join("refused.wasm"), "no wasm").unwrap();
     let snapshot = tempdir().unwrap();
     let snapshot = snapshot.path().join("cluster.json");
-    let node = json!({"kind": "Node", "metadata": {"name": "n1"}});
+    let node = json!({"kind": "Node", "metadata": {"name": "n1", "labels": {"topology.kubernetes.io/zone": "c"}}});
     fs::write(&snapshot, json!({"kind": "List", "items": [node]}).to_string()).unwrap();
     let facts = snapshot.with_file_name("facts.yaml");
     fs::write(&facts, "racks: {file: {path: racks.csv}}\n").unwrap();
     let args = ["--no-compile-cache", "--allow-degraded", "--snapshot", text(&snapshot), "--facts", text(&facts)];
     let gateway = Plimsoll::serve(directory.path(), &args).unwrap();
-    let pages = ["/api/policies", "/api/leader", "/api/facts", "/api/table?policy=zone-drain"];
+    gateway.ask("/filter", &json!({"Pod": parsed(POD), "NodeNames": ["n1"]})).unwrap();
+    let pages = [
+        "/api/policies",
+        "/api/leader",
+        "/api/pending",
+        "/api/pending/team-a/api-0",
+        "/api/facts",
+        "/api/table?policy=zone-drain",
+    ];
     let mut shown: Vec<Value> = pages.iter().map(|page| parsed(&gateway.get(page).unwrap().body)).collect();
     shown.push(parsed(&gateway.post_admin("/api/explain?node=n1", &parsed(POD)).unwrap().body));
     shown

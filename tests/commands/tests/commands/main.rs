@@ -21,6 +21,7 @@ mod open;
 mod page;
 #[cfg(feature = "nightly")]
 mod pages;
+mod pending;
 mod progress;
 mod record;
 mod run;

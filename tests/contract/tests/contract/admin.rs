@@ -38,6 +38,14 @@ impl Admin for Fixed {
         json!({"state": "off"})
     }
 
+    fn pending(&self) -> Value {
+        json!({"pods": []})
+    }
+
+    fn pending_pod(&self, namespace: &str, name: &str) -> Result<Value, String> {
+        if name == "p" { Ok(json!({"pod": [namespace, name]})) } else { Err("it does not wait".into()) }
+    }
+
     fn facts(&self) -> Value {
         json!({"sources": []})
     }
@@ -58,6 +66,9 @@ async fn each_page_has_its_status_type_and_text() {
         ("/metrics", 200, metrics, "# EOF\n"),
         ("/api/policies", 200, "application/json", "{\n  \"policies\": []\n}\n"),
         ("/api/leader", 200, "application/json", "{\n  \"state\": \"off\"\n}\n"),
+        ("/api/pending", 200, "application/json", "{\n  \"pods\": []\n}\n"),
+        ("/api/pending/team-a/p", 200, "application/json", "{\n  \"pod\": [\n    \"team-a\",\n    \"p\"\n  ]\n}\n"),
+        ("/api/pending/team-a/q", 404, "text/plain; charset=utf-8", "it does not wait\n"),
         ("/api/facts", 200, "application/json", "{\n  \"sources\": []\n}\n"),
         ("/api/facts?values=load", 200, "application/json", "[\n  \"load\"\n]\n"),
         ("/api/facts?values=a,b%2Cc", 200, "application/json", "[\n  \"a\",\n  \"b\",\n  \"c\"\n]\n"),
@@ -74,7 +85,7 @@ async fn each_page_has_its_status_type_and_text() {
             "/filter",
             404,
             "text/plain; charset=utf-8",
-            "plimsoll's admin side has /healthz, /readyz, /metrics, /api/policies, /api/leader, /api/facts, /api/table and /api/explain\n",
+            "plimsoll's admin side has /healthz, /readyz, /metrics, /api/policies, /api/leader, /api/pending, /api/facts, /api/table and /api/explain\n",
         ),
     ];
     for (path, status, kind, text) in table {
@@ -113,6 +124,7 @@ async fn a_query_with_an_unknown_missing_or_repeated_parameter_is_refused_by_nam
     let table = [
         (Method::GET, "/api/policies?group=gpu", "group: unknown field `group`, there are no fields"),
         (Method::GET, "/api/leader?x", "x: unknown field `x`, there are no fields"),
+        (Method::GET, "/api/pending?pod=p", "pod: unknown field `pod`, there are no fields"),
         (Method::GET, "/api/facts?value=load", "value: unknown field `value`, expected `values`"),
         (Method::GET, "/api/table", "missing field `policy`"),
         (Method::GET, "/api/table?policy=a&policy=b", "duplicate field `policy`"),

@@ -42,6 +42,14 @@ impl Admin for State {
         unreachable!("strangers see no leader")
     }
 
+    fn pending(&self) -> Value {
+        unreachable!("strangers see no pods")
+    }
+
+    fn pending_pod(&self, _: &str, _: &str) -> Result<Value, String> {
+        unreachable!("strangers see no pods")
+    }
+
     fn facts(&self) -> Value {
         unreachable!("strangers see no facts")
     }

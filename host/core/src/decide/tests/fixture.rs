@@ -16,8 +16,8 @@ use serde_json::{Value as Json, json};
 use crate::{
     cache::Disabled,
     decide::{
-        BindOutcome, BindReport, CallOf, CandidateQuery, DecideError, Explanation, FilterOutcome, Member, Nodes,
-        Observer, Outcome, PreemptOutcome, Query, Roster, ScoreScale, ShadowRejections, Victims,
+        BindOutcome, BindReport, CallOf, CandidateQuery, DecideError, Explanation, FilterOutcome, LeftWithoutNode,
+        Member, Nodes, Observer, Outcome, PreemptOutcome, Query, Roster, ScoreScale, ShadowRejections, Victims,
     },
     gateway::{Gateway, PostReplyWork},
     model::{
@@ -313,6 +313,7 @@ pub(super) struct RecordingObserver {
     evaluated: Mutex<Vec<usize>>,
     stopped: Mutex<Vec<(String, Disabled)>>,
     logged: Mutex<Vec<String>>,
+    left: Mutex<Vec<String>>,
 }
 
 /// A log line about a call.
@@ -340,6 +341,12 @@ impl Observer for RecordingObserver {
     fn would_reject(&self, call: CallOf<'_>, rejections: &ShadowRejections<'_>) {
         let ShadowRejections { asked, rejected, node, reason } = *rejections;
         self.logged.lock().unwrap().push(format!("{} {rejected}/{asked} {node}: {reason}", line(call)));
+    }
+
+    fn left_without_node(&self, report: &LeftWithoutNode<'_>) {
+        let LeftWithoutNode { group, pod, rejected, nominated } = report;
+        let text = format!("{group}/{}: {rejected} of {}, {nominated:?}", pod.uid(), rejected.nodes);
+        self.left.lock().unwrap().push(text);
     }
 
     fn circuit_opened(&self, member: &Member, _: Verb) {
@@ -475,6 +482,11 @@ impl Fixture {
     /// The lines logged since it was last asked.
     pub(super) fn logged(&self) -> Vec<String> {
         std::mem::take(&mut *self.observer.logged.lock().unwrap())
+    }
+
+    /// The pods that were left without a node since it was last asked, as the log has them.
+    pub(super) fn left(&self) -> Vec<String> {
+        std::mem::take(&mut *self.observer.left.lock().unwrap())
     }
 
     /// The calls since it was last asked.

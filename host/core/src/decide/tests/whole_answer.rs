@@ -21,7 +21,7 @@ const FITS: &str = "plimsoll: fits, but kube-scheduler has not looked at it";
 
 /// The pods that have a tentative place, with their nodes.
 #[derive(Default)]
-struct Held(Mutex<BTreeMap<String, String>>);
+pub(super) struct Held(Mutex<BTreeMap<String, String>>);
 
 impl Places for Held {
     fn hold(&self, pod: Arc<Pod>, _: Instant) {
@@ -34,7 +34,7 @@ impl Places for Held {
 }
 
 /// Nodes `n0`, `n1`, ..., of which the first three are the pool.
-fn mk_pool(count: usize, change: impl Fn(usize, &mut Json), pods: &[Json]) -> Arc<Cluster> {
+pub(super) fn mk_pool(count: usize, change: impl Fn(usize, &mut Json), pods: &[Json]) -> Arc<Cluster> {
     let node = |at: usize| {
         let labels = if at < 3 { &[("pool", "a")][..] } else { &[] };
         let mut node = mk_node(&format!("n{at}"), labels);
@@ -54,7 +54,7 @@ fn mk_policy() -> FakePolicy {
     })
 }
 
-fn mk_fixture(cluster: Arc<Cluster>) -> (Fixture, Arc<Held>) {
+pub(super) fn mk_fixture(cluster: Arc<Cluster>) -> (Fixture, Arc<Held>) {
     let fixture = Fixture::new(vec![mk_member("pool", mk_policy(), |_| {})], Some(cluster));
     let held = Arc::new(Held::default());
     fixture.gateway.answer_for_whole_cluster();
@@ -64,13 +64,13 @@ fn mk_fixture(cluster: Arc<Cluster>) -> (Fixture, Arc<Held>) {
     (fixture, held)
 }
 
-fn show(fixture: &Fixture, pod: &Arc<Pod>, own: Option<&str>) {
+pub(super) fn show(fixture: &Fixture, pod: &Arc<Pod>, own: Option<&str>) {
     let nominated = own.map(|node| NominatedFor { node: node.into(), is_own: true });
     fixture.gateway.waiting_changed(WaitingChange::Shown(WaitingPod { pod: Arc::clone(pod), nominated }));
 }
 
 /// The pod, with this nomination and condition.
-fn mk_tried(nominated: Option<&str>, message: &str) -> Arc<Pod> {
+pub(super) fn mk_tried(nominated: Option<&str>, message: &str) -> Arc<Pod> {
     let mut pod: Json = serde_json::from_slice(mk_pod().json().unwrap()).unwrap();
     pod["status"] = json!({"conditions": [{"type": "PodScheduled", "status": "False", "message": message}]});
     if let Some(node) = nominated {
@@ -80,7 +80,7 @@ fn mk_tried(nominated: Option<&str>, message: &str) -> Arc<Pod> {
 }
 
 /// The outcome about a window of nodes.
-fn ask(fixture: &Fixture, pod: &Arc<Pod>, window: std::ops::Range<usize>) -> FilterOutcome {
+pub(super) fn ask(fixture: &Fixture, pod: &Arc<Pod>, window: std::ops::Range<usize>) -> FilterOutcome {
     let names: Vec<String> = window.map(|at| format!("n{at}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let cows = cows(&names);
@@ -105,7 +105,7 @@ fn due(fixture: &Fixture) -> Vec<NominationPatch> {
     fixture.gateway.keep_places().0
 }
 
-fn full(count: usize) -> Vec<Json> {
+pub(super) fn full(count: usize) -> Vec<Json> {
     (0..count).map(|at| mk_placed(&format!("on-{at}"), &format!("n{at}"), 0, "7")).collect()
 }
 

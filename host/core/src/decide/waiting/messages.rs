@@ -25,7 +25,7 @@ const MAX_MESSAGE: usize = 300;
 const MAX_UNITED: usize = 900;
 
 /// The same for all pods of this process.
-static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+pub(super) static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
 /// What replies have said about one pod.
 #[derive(Debug, Default)]
@@ -47,8 +47,11 @@ struct FirstReply {
 #[derive(Debug)]
 struct FirstFault {
     at: Instant,
+    /// The policy, with its group.
+    policy: Box<str>,
     fault: String,
     text: String,
+    last: Instant,
 }
 
 /// The reasons of one reply, as far as policies give them.
@@ -94,14 +97,21 @@ impl Messages {
     }
 
     /// `fault: message`, as it was first told. `fault` names the policy, verb and kind.
-    pub(super) fn fault_text(&mut self, fault: String, message: &str, now: Instant) -> String {
-        let is_first = |first: &&FirstFault| first.fault == fault && now.saturating_duration_since(first.at) < STABLE;
-        if let Some(first) = self.fault.as_ref().filter(is_first) {
+    pub(super) fn fault_text(&mut self, policy: &str, fault: String, message: &str, now: Instant) -> String {
+        let is_first =
+            |first: &&mut FirstFault| first.fault == fault && now.saturating_duration_since(first.at) < STABLE;
+        if let Some(first) = self.fault.as_mut().filter(is_first) {
+            first.last = now;
             return first.text.clone();
         }
         let text = format!("{fault}: {}", excerpt(message, MAX_MESSAGE));
-        self.fault = Some(FirstFault { at: now, fault, text: text.clone() });
+        self.fault = Some(FirstFault { at: now, policy: policy.into(), fault, text: text.clone(), last: now });
         text
+    }
+
+    /// The policy of the last fault, its text, and when it occurred.
+    pub(super) fn last_fault(&self) -> Option<(&str, &str, Instant)> {
+        self.fault.as_ref().map(|fault| (&*fault.policy, fault.text.as_str(), fault.last))
     }
 }
 
