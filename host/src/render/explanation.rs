@@ -35,7 +35,9 @@ pub(crate) fn as_text(pod: &Pod, node: &str, explanation: &Explanation, remarks:
     let verdict = explanation.verdict.as_ref().map_or_else(answer::no_decision, answer::verdict_text);
     let mut text = String::new();
     push_line(&mut text, format_args!("pod {}/{} on node {node}: {verdict}", pod.namespace(), pod.name()));
-    remarks.iter().for_each(|remark| push_line(&mut text, remark));
+    for remark in remarks {
+        push_line(&mut text, remark);
+    }
     if let Some(bind) = &explanation.bind {
         push_line(&mut text, format_args!("bind: {}", answer::bind_text(bind)));
     }

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use hashbrown::{HashMap, HashSet};
 
 use super::{SchedulerFilters, SchedulerRejection, pod_fields::Affinity};
-use crate::model::{AffinityTerm, Cluster, Node, Placed, Pod};
+use crate::model::{AffinityTerm, Cluster, Node, Placed, Pod, Required};
 
 /// The required terms of a pod, and those of placed pods that keep it away.
 #[derive(Debug)]
@@ -40,12 +40,9 @@ const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 impl<'p> InterPodAffinity<'p> {
     pub(super) fn new(pod: &Pod, affinity: Option<Affinity>) -> Self {
         let Affinity { near, apart, .. } = affinity.unwrap_or_default();
-        let [affinity, anti_affinity] = [near, apart].map(|required| {
-            let mut terms = required.and_then(|required| required.terms).unwrap_or_default();
-            for term in &mut terms {
-                term.merge_label_keys(pod.labels());
-            }
-            terms
+        let [affinity, anti_affinity] = [near, apart].map(|required: Option<Required<Vec<AffinityTerm>>>| {
+            let terms = required.and_then(|required| required.terms).unwrap_or_default().into_iter();
+            terms.map(|term| term.of_namespace(pod.namespace()).with_label_keys(pod.labels())).collect()
         });
         Self { affinity, anti_affinity, places: OnceLock::new() }
     }
@@ -81,20 +78,23 @@ impl<'p> InterPodAffinity<'p> {
         let add = |term: &AffinityTerm, node: &'p Node, domains: &mut Domains<'p>| {
             domains.extend(node.labels().get(&term.topology_key));
         };
-        let own = |term: &AffinityTerm, placed: &Pod| selects(term, pod, placed, cluster);
-        let is_selected = |placed: &Pod| self.affinity.iter().all(|term| own(term, placed));
+        let is_selected = |pod: &Pod| self.affinity.iter().all(|term| selects(term, pod, cluster));
         for (node, placed) in cluster.nodes() {
-            for placed in placed.into_iter().flat_map(Placed::anti_affine) {
-                for term in placed.anti_affinity().iter().filter(|term| selects(term, placed, pod, cluster)) {
-                    add(term, node, places.kept_away.entry(&term.topology_key).or_default());
-                }
+            let terms = placed.into_iter().flat_map(Placed::anti_affinity);
+            for term in terms.filter(|term| selects(term, pod, cluster)) {
+                add(term, node, places.kept_away.entry(&term.topology_key).or_default());
             }
             for placed in placed.filter(|_| has_terms).map_or(&[][..], Placed::pods) {
                 if is_selected(placed) {
-                    self.affinity.iter().zip(&mut places.near).for_each(|(term, domains)| add(term, node, domains));
+                    for (term, domains) in self.affinity.iter().zip(&mut places.near) {
+                        add(term, node, domains);
+                    }
                 }
-                let terms = self.anti_affinity.iter().zip(&mut places.apart);
-                terms.filter(|(term, _)| own(term, placed)).for_each(|(term, domains)| add(term, node, domains));
+                for (term, domains) in self.anti_affinity.iter().zip(&mut places.apart) {
+                    if selects(term, placed, cluster) {
+                        add(term, node, domains);
+                    }
+                }
             }
         }
         places.is_first = places.near.iter().all(HashSet::is_empty) && is_selected(pod);
@@ -102,9 +102,9 @@ impl<'p> InterPodAffinity<'p> {
     }
 }
 
-/// Whether a term of `owner` selects `pod`. A namespace that is not known has its name as its only label.
-fn selects(term: &AffinityTerm, owner: &Pod, pod: &Pod, cluster: &Cluster) -> bool {
-    term.selects(owner.namespace(), pod, |selector| match cluster.namespace(pod.namespace()) {
+/// Whether a term selects the pod. A namespace that is not known has its name as its only label.
+fn selects(term: &AffinityTerm, pod: &Pod, cluster: &Cluster) -> bool {
+    term.selects(pod, |selector| match cluster.namespace(pod.namespace()) {
         Some(namespace) => selector.selects(|key| namespace.labels().get(key)),
         None => selector.selects(|key| (key == NAME_LABEL).then_some(pod.namespace())),
     })
