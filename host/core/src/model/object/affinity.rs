@@ -54,7 +54,7 @@ impl AffinityTerm {
     pub(crate) fn selects(&self, pod: &Pod, selects_namespace: impl Fn(&LabelSelector) -> bool) -> bool {
         let selects = |selector: &LabelSelector| selector.selects(|key| pod.labels().get(key));
         let is_named = self.namespaces.iter().flatten().any(|name| **name == *pod.namespace());
-        (is_named || self.namespace_selector.as_ref().is_some_and(|all| all.is_empty() || selects_namespace(all)))
+        (is_named || self.namespace_selector.as_ref().is_some_and(selects_namespace))
             && self.label_selector.as_ref().is_some_and(selects)
     }
 
