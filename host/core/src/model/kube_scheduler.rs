@@ -19,7 +19,8 @@ use self::{
 };
 use super::{Cluster, Entries, Node, ObjectError, Placed, Pod, Slot, Taint};
 
-/// The filters about one pod and a cluster, in which the pod itself does not count.
+/// The filters about one pod and a cluster with its pods, among which the pod itself does not count. For every node a
+/// nominated pod is where it is nominated; kube-scheduler takes a preemptor to be there for its own node alone.
 #[derive(Debug)]
 pub struct SchedulerFilters<'p> {
     pod: &'p Pod,
