@@ -4,12 +4,14 @@ use std::sync::OnceLock;
 
 use hashbrown::{HashMap, HashSet};
 
-use super::{SchedulerFilters, SchedulerRejection, pod_fields::Affinity};
+use super::{pod_fields::Affinity, rejection::SchedulerRejection};
 use crate::model::{AffinityTerm, Cluster, Node, Placed, Pod, Required};
 
 /// The required terms of a pod, and those of placed pods that keep it away.
 #[derive(Debug)]
 pub(super) struct InterPodAffinity<'p> {
+    pod: &'p Pod,
+    cluster: &'p Cluster,
     affinity: Vec<AffinityTerm>,
     anti_affinity: Vec<AffinityTerm>,
     /// Found for the first node that has passed the filters before.
@@ -38,17 +40,17 @@ const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 // === impl InterPodAffinity ===
 
 impl<'p> InterPodAffinity<'p> {
-    pub(super) fn new(pod: &Pod, affinity: Option<Affinity>) -> Self {
+    pub(super) fn new(pod: &'p Pod, cluster: &'p Cluster, affinity: Option<Affinity>) -> Self {
         let Affinity { near, apart, .. } = affinity.unwrap_or_default();
         let [affinity, anti_affinity] = [near, apart].map(|required: Option<Required<Vec<AffinityTerm>>>| {
-            let terms = required.and_then(|required| required.terms).unwrap_or_default().into_iter();
-            terms.map(|term| term.of_namespace(pod.namespace()).with_label_keys(pod.labels())).collect()
+            let terms = required.and_then(|required| required.terms).unwrap_or_default();
+            terms.into_iter().map(|term| term.of_namespace(pod.namespace())).collect()
         });
-        Self { affinity, anti_affinity, places: OnceLock::new() }
+        Self { pod, cluster, affinity, anti_affinity, places: OnceLock::new() }
     }
 
-    pub(super) fn rejection(&self, node: &Node, filters: &SchedulerFilters<'p>) -> Option<SchedulerRejection<'_>> {
-        let Places { near, is_first, apart, kept_away } = self.places.get_or_init(|| self.find(filters));
+    pub(super) fn rejection(&self, node: &Node) -> Option<SchedulerRejection<'_>> {
+        let Places { near, is_first, apart, kept_away } = self.places.get_or_init(|| self.find());
         let domain = |key: &str| node.labels().get(key);
         let has = |key: &str, domains: &Domains<'_>| domain(key).is_some_and(|domain| domains.contains(domain));
         let mut all = self.affinity.iter().zip(near);
@@ -68,7 +70,8 @@ impl<'p> InterPodAffinity<'p> {
         Some(SchedulerRejection::new("InterPodAffinity", reasons, unresolvable))
     }
 
-    fn find(&self, SchedulerFilters { pod, cluster, .. }: &SchedulerFilters<'p>) -> Places<'p> {
+    fn find(&self) -> Places<'p> {
+        let Self { pod, cluster, .. } = self;
         let mut places = Places {
             near: self.affinity.iter().map(|_| Domains::default()).collect(),
             apart: self.anti_affinity.iter().map(|_| Domains::default()).collect(),
@@ -104,7 +107,7 @@ impl<'p> InterPodAffinity<'p> {
 
 /// Whether a term selects the pod. A namespace that is not known has its name as its only label.
 fn selects(term: &AffinityTerm, pod: &Pod, cluster: &Cluster) -> bool {
-    term.selects(pod, |selector| match cluster.namespace(pod.namespace()) {
+    term.selects(pod.namespace(), pod.labels(), |selector| match cluster.namespace(pod.namespace()) {
         Some(namespace) => selector.selects(|key| namespace.labels().get(key)),
         None => selector.selects(|key| (key == NAME_LABEL).then_some(pod.namespace())),
     })

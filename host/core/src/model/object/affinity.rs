@@ -5,9 +5,10 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Entries, LabelSelector, Operator, Pod};
+use super::{Entries, LabelSelector};
 
-/// Pods in some namespaces, near which another pod must or must not be.
+/// Pods in some namespaces, near which another pod must or must not be. The API server has merged its label keys into its
+/// selector.
 #[derive(Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct AffinityTerm {
@@ -17,8 +18,6 @@ pub(crate) struct AffinityTerm {
     pub(crate) topology_key: Box<str>,
     namespaces: Option<Vec<Box<str>>>,
     namespace_selector: Option<LabelSelector>,
-    match_label_keys: Option<Box<[Box<str>]>>,
-    mismatch_label_keys: Option<Box<[Box<str>]>>,
 }
 
 /// Terms of one kind that are required.
@@ -50,23 +49,17 @@ impl AffinityTerm {
         self
     }
 
-    /// Whether it selects `pod`; `selects_namespace` says whether a selector selects the pod's namespace.
-    pub(crate) fn selects(&self, pod: &Pod, selects_namespace: impl Fn(&LabelSelector) -> bool) -> bool {
-        let selects = |selector: &LabelSelector| selector.selects(|key| pod.labels().get(key));
-        let is_named = self.namespaces.iter().flatten().any(|name| **name == *pod.namespace());
+    /// Whether it selects a pod in this namespace with these labels; `selects_namespace` says whether a selector selects the
+    /// namespace.
+    pub(crate) fn selects(
+        &self,
+        namespace: &str,
+        labels: &Entries,
+        selects_namespace: impl Fn(&LabelSelector) -> bool,
+    ) -> bool {
+        let is_named = self.namespaces.iter().flatten().any(|name| **name == *namespace);
         (is_named || self.namespace_selector.as_ref().is_some_and(selects_namespace))
-            && self.label_selector.as_ref().is_some_and(selects)
-    }
-
-    /// Merges the label keys of the term into its selector, as the API server does when a pod with these labels is created.
-    pub(crate) fn with_label_keys(mut self, labels: &Entries) -> Self {
-        let keys = [(&self.match_label_keys, Operator::In), (&self.mismatch_label_keys, Operator::NotIn)];
-        for (keys, operator) in keys {
-            if let (Some(selector), Some(keys)) = (&mut self.label_selector, keys) {
-                selector.compare(keys, operator, labels);
-            }
-        }
-        self
+            && self.label_selector.as_ref().is_some_and(|selector| selector.selects(|key| labels.get(key)))
     }
 }
 
