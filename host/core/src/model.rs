@@ -55,7 +55,7 @@ pub use kube_scheduler::{SchedulerFilters, SchedulerRejection};
 pub use loader::{LoadError, Loader, Module};
 pub use matching::Match;
 pub use names::Names;
-pub(crate) use object::{AffinityTerm, LabelSelector, Required, parse};
+pub(crate) use object::{AffinityTerm, AntiAffinity, LabelSelector, Required, parse};
 pub use object::{
     BoundClaims, Claim, DeviceClass, DeviceClasses, Entries, HostPort, ImageName, MAX_KEPT_ANNOTATION_BYTES, Namespace,
     Node, Nomination, ObjectError, Operator, Owner, Phase, Pod, Pool, Quantities, Requirement, Taint, set_defaults,

@@ -35,9 +35,11 @@ pub(crate) fn as_text(pod: &Pod, node: &str, explanation: &Explanation, remarks:
     let verdict = explanation.verdict.as_ref().map_or_else(answer::no_decision, answer::verdict_text);
     let mut text = String::new();
     push_line(&mut text, format_args!("pod {}/{} on node {node}: {verdict}", pod.namespace(), pod.name()));
-    remarks.iter().for_each(|remark| push_line(&mut text, remark));
     if let Some(bind) = &explanation.bind {
         push_line(&mut text, format_args!("bind: {}", answer::bind_text(bind)));
+    }
+    for remark in remarks {
+        push_line(&mut text, remark);
     }
     for Explained { member, verb, answer, reads, reads_left_out, is_cached } in &explanation.answers {
         let answer = answer.as_ref().map_or_else(|fault| format!("failed: {fault}"), answer::text);

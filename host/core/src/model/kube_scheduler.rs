@@ -5,46 +5,35 @@
 mod fit;
 mod inter_pod_affinity;
 mod node_affinity;
+mod node_choice;
 mod pod_fields;
+mod rejection;
 #[cfg(test)]
 mod tests;
 mod toleration;
 mod topology_spread;
 
-use std::borrow::Cow;
-
+pub use self::rejection::SchedulerRejection;
 use self::{
-    fit::Fit, inter_pod_affinity::InterPodAffinity, node_affinity::NodeSelector, pod_fields::PodFields,
-    toleration::Toleration, topology_spread::TopologySpread,
+    fit::Fit, inter_pod_affinity::InterPodAffinity, node_choice::NodeChoice, pod_fields::PodFields,
+    topology_spread::TopologySpread,
 };
-use super::{Cluster, Entries, Node, ObjectError, Placed, Pod, Slot, Taint};
+use super::{Cluster, ObjectError, Placed, Pod, Slot, Taint};
 
-/// The filters about one pod and a cluster, in which the pod itself does not count.
+/// The filters about one pod and a cluster with its pods, among which the pod itself does not count. For every node a
+/// nominated pod is where it is nominated; kube-scheduler takes a preemptor to be there for its own node alone.
 #[derive(Debug)]
 pub struct SchedulerFilters<'p> {
     pod: &'p Pod,
     cluster: &'p Cluster,
     has_node_name: bool,
-    tolerations: Vec<Toleration>,
+    choice: NodeChoice,
     tolerates_cordon: bool,
-    node_selector: Entries,
-    node_affinity: Option<NodeSelector>,
     fit: Fit<'p>,
     spread: TopologySpread<'p>,
     inter_pod_affinity: InterPodAffinity<'p>,
     not_modelled: Vec<&'static str>,
     not_tried: Option<&'static str>,
-}
-
-/// Why one of the filters rejects a node.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SchedulerRejection<'f> {
-    /// The plugin that rejects it; those after it are not asked.
-    pub plugin: &'static str,
-    /// In kube-scheduler's words.
-    pub reasons: Cow<'f, [&'f str]>,
-    /// Whether preemption cannot help.
-    pub unresolvable: bool,
 }
 
 // === impl SchedulerFilters ===
@@ -59,20 +48,22 @@ impl<'p> SchedulerFilters<'p> {
         let mut fields = PodFields::of(pod)?;
         let (not_modelled, has_gates) = (fields.not_modelled(), fields.has_gates());
         let node_affinity = fields.affinity.as_mut().and_then(|affinity| affinity.node.take());
-        let tolerations = fields.tolerations.unwrap_or_default();
+        let choice = NodeChoice {
+            tolerations: fields.tolerations.unwrap_or_default(),
+            node_selector: fields.node_selector,
+            node_affinity: node_affinity.and_then(|affinity| affinity.terms),
+        };
         let key = "node.kubernetes.io/unschedulable".into();
         let cordon = Taint { key, value: Box::default(), effect: "NoSchedule".into() };
         Ok(Self {
             pod,
             cluster,
             has_node_name: pod.node().is_some(),
-            tolerates_cordon: tolerations.iter().any(|toleration| toleration.tolerates(&cordon)),
-            tolerations,
-            node_selector: fields.node_selector,
-            node_affinity: node_affinity.and_then(|affinity| affinity.terms),
+            tolerates_cordon: choice.tolerates(&cordon),
+            choice,
             fit: Fit::new(pod, ignored_resources),
-            spread: TopologySpread::new(pod, fields.topology_spread_constraints),
-            inter_pod_affinity: InterPodAffinity::new(pod, fields.affinity),
+            spread: TopologySpread::new(pod, cluster, fields.topology_spread_constraints),
+            inter_pod_affinity: InterPodAffinity::new(pod, cluster, fields.affinity),
             not_modelled,
             not_tried: if has_gates {
                 Some("it has a scheduling gate")
@@ -109,8 +100,13 @@ impl<'p> SchedulerFilters<'p> {
         let table: [(bool, _, &'static [&'static str], _); 5] = [
             (has_name, "NodeName", &["node(s) didn't match the requested node name"], true),
             (is_schedulable, "NodeUnschedulable", &["node(s) were unschedulable"], true),
-            (self.tolerates_all(node.taints()), "TaintToleration", &["node(s) had untolerated taint(s)"], true),
-            (self.is_selected(node), "NodeAffinity", &["node(s) didn't match Pod's node affinity/selector"], true),
+            (self.choice.tolerates_all(node.taints()), "TaintToleration", &["node(s) had untolerated taint(s)"], true),
+            (
+                self.choice.is_selected(node),
+                "NodeAffinity",
+                &["node(s) didn't match Pod's node affinity/selector"],
+                true,
+            ),
             (
                 self.has_ports(placed),
                 "NodePorts",
@@ -123,32 +119,13 @@ impl<'p> SchedulerFilters<'p> {
             first.map(|(_, plugin, reasons, unresolvable)| SchedulerRejection::new(plugin, reasons, unresolvable));
         rejection
             .or_else(|| self.fit.rejection(node, placed, self.cluster.device_classes()))
-            .or_else(|| self.spread.rejection(node, self))
-            .or_else(|| self.inter_pod_affinity.rejection(node, self))
-    }
-
-    fn tolerates_all(&self, taints: &[Taint]) -> bool {
-        let repels = |taint: &&Taint| matches!(&*taint.effect, "NoSchedule" | "NoExecute");
-        let tolerates = |taint: &Taint| self.tolerations.iter().any(|toleration| toleration.tolerates(taint));
-        taints.iter().filter(repels).all(tolerates)
-    }
-
-    fn is_selected(&self, node: &Node) -> bool {
-        self.node_selector.iter().all(|(key, value)| node.labels().get(key) == Some(value))
-            && self.node_affinity.as_ref().is_none_or(|affinity| affinity.selects(node))
+            .or_else(|| self.spread.rejection(node, &self.choice))
+            .or_else(|| self.inter_pod_affinity.rejection(node))
     }
 
     fn has_ports(&self, placed: Option<&Placed>) -> bool {
         let own = self.pod.host_ports();
         let mut used = placed.into_iter().flat_map(Placed::pods).flat_map(|pod| pod.host_ports());
         own.is_empty() || !used.any(|used| own.iter().any(|own| own.conflicts(used)))
-    }
-}
-
-// === impl SchedulerRejection ===
-
-impl<'f> SchedulerRejection<'f> {
-    fn new(plugin: &'static str, reasons: &'f [&'f str], unresolvable: bool) -> Self {
-        Self { plugin, reasons: Cow::Borrowed(reasons), unresolvable }
     }
 }

@@ -37,13 +37,12 @@ pub use pod::{HostPort, Nomination, Phase, Pod};
 pub use pool::Pool;
 pub use quantities::Quantities;
 
-pub(crate) use affinity::{AffinityTerm, Required};
+pub(crate) use affinity::{AffinityTerm, AntiAffinity, Required};
 pub(crate) use label_selector::LabelSelector;
 pub(crate) use placed::NOT_KEPT;
 pub(crate) use pointer::at_pointer;
 pub(crate) use quantities::Sums;
 
-use affinity::AntiAffinity;
 use quantities::Amounts;
 
 /// Why a JSON text is not the object that it should be.

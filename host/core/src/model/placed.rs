@@ -4,7 +4,7 @@ use std::{cmp::Ordering, sync::Arc};
 
 use hashbrown::HashMap;
 
-use crate::model::{Node, Pod, Quantities, object::Sums, stamp::stamp};
+use crate::model::{AffinityTerm, AntiAffinity, Node, Pod, Quantities, object::Sums, stamp::stamp};
 
 /// The pods placed on one node.
 #[derive(Debug, Default)]
@@ -12,8 +12,8 @@ pub struct Placed {
     pods: Vec<Arc<Pod>>,
     /// None where only some of the node's pods are known.
     requested: Option<Quantities>,
-    /// The indices of the pods with required anti-affinity: few pods have it, and each pod that waits is held against it.
-    anti_affine: Box<[u32]>,
+    /// That of the pods that have one: each pod that waits is held against it.
+    anti_affinity: Box<[Arc<AntiAffinity>]>,
     /// Unique to the record; empty records share one.
     stamp: u64,
 }
@@ -44,9 +44,8 @@ impl Placed {
 
     /// Some pods of a node that may have others.
     pub fn partial(pods: Vec<Arc<Pod>>) -> Self {
-        let anti_affine =
-            (0..).zip(&pods).filter(|(_, pod)| !pod.anti_affinity().is_empty()).map(|(at, _)| at).collect();
-        Self { pods, requested: None, anti_affine, stamp: stamp() }
+        let anti_affinity = pods.iter().filter_map(|pod| pod.anti_affinity().cloned()).collect();
+        Self { pods, requested: None, anti_affinity, stamp: stamp() }
     }
 
     /// The pods, in the order of their indices.
@@ -54,9 +53,9 @@ impl Placed {
         &self.pods
     }
 
-    /// The pods with required anti-affinity.
-    pub(crate) fn anti_affine(&self) -> impl Iterator<Item = &Pod> {
-        self.anti_affine.iter().map(|at| self.pods[*at as usize].as_ref())
+    /// The terms of required anti-affinity of all its pods.
+    pub(crate) fn anti_affinity(&self) -> impl Iterator<Item = &AffinityTerm> {
+        self.anti_affinity.iter().flat_map(|own| own.terms())
     }
 
     /// Sum of their effective requests; none if the node may have other pods.

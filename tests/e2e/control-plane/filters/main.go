@@ -273,7 +273,7 @@ func (r random) spread() v1.TopologySpreadConstraint {
 	return one
 }
 
-// Where the pod is placed, its terms may be broken. A modest pod asks for nothing but to be near or far from others.
+// Where the pod is placed, its terms may be broken. A modest pod asks for no resources.
 func (r random) pod(placed, modest bool) *v1.Pod {
 	toleration := func() v1.Toleration {
 		return v1.Toleration{Key: r.pick("", "k", "l", v1.TaintNodeUnschedulable), Operator: v1.TolerationOperator(r.pick("", "Equal", "Exists", "Exists", "Gt", "Lt", "Like")),
@@ -300,15 +300,6 @@ func (r random) pod(placed, modest bool) *v1.Pod {
 	if r.percent(50) {
 		pod.Spec.TopologySpreadConstraints = list(r, 80, 3, r.spread)
 	}
-	if modest {
-		pod.Spec.Tolerations = list(r, 50, 1, toleration)
-		return pod
-	}
-	pod.Spec.Containers = append(list(r, 30, 2, r.container), r.container())
-	pod.Spec.InitContainers, pod.Spec.Tolerations = list(r, 25, 2, r.initContainer), list(r, 80, 4, toleration)
-	if r.percent(5) {
-		pod.Spec.NodeName = r.pick("n1", "n2")
-	}
 	if r.percent(10) {
 		pod.Spec.NodeSelector = map[string]string{r.pick("zone", "gen"): r.pick("a", "7")}
 	}
@@ -317,6 +308,15 @@ func (r random) pod(placed, modest bool) *v1.Pod {
 		if r.percent(90) {
 			pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = &v1.NodeSelector{NodeSelectorTerms: list(r, 90, 3, r.term)}
 		}
+	}
+	if modest {
+		pod.Spec.Tolerations = list(r, 50, 1, toleration)
+		return pod
+	}
+	pod.Spec.Containers = append(list(r, 30, 2, r.container), r.container())
+	pod.Spec.InitContainers, pod.Spec.Tolerations = list(r, 25, 2, r.initContainer), list(r, 80, 4, toleration)
+	if r.percent(5) {
+		pod.Spec.NodeName = r.pick("n1", "n2")
 	}
 	if r.percent(10) {
 		pod.Spec.Overhead = r.resources(20)
@@ -341,7 +341,7 @@ func (r random) node(name string, modest bool) *v1.Node {
 	node.Status.Allocatable["memory"] = resource.MustParse(r.pick("4Gi", "8Gi"))
 	node.Status.Allocatable["pods"] = resource.MustParse(r.pick("1", "110", "110"))
 	if modest {
-		node.Spec.Unschedulable, node.Spec.Taints = false, list(r, 15, 2, taint)
+		node.Spec.Unschedulable, node.Spec.Taints = false, list(r, 25, 2, taint)
 		node.Status.Allocatable["pods"] = resource.MustParse("110")
 	}
 	return node

@@ -75,7 +75,8 @@ fn decide(gateway: &Gateway, verb: Verb) -> Result<String, DecideError> {
     match verb {
         Verb::Filter => {
             let (outcome, _after) = gateway.begin("")?.filter(&query)?;
-            let rejected = outcome.rejected.iter().map(|rejection| (rejection.node, outcome.reason(*rejection).to_string()));
+            let rejected =
+                outcome.rejected.iter().map(|rejection| (rejection.node, outcome.reason(*rejection).to_string()));
             Ok(format!("rejected {:?}", rejected.collect::<Vec<_>>()))
         }
         Verb::Score | Verb::Rank => {

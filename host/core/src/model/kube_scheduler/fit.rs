@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::SchedulerRejection;
+use super::rejection::SchedulerRejection;
 use crate::model::{DeviceClasses, Node, Placed, Pod};
 
 /// What a pod requests of a node.

@@ -4,12 +4,14 @@ use std::sync::OnceLock;
 
 use hashbrown::{HashMap, HashSet};
 
-use super::{SchedulerFilters, SchedulerRejection, pod_fields::Affinity};
-use crate::model::{AffinityTerm, Cluster, Node, Placed, Pod};
+use super::{pod_fields::Affinity, rejection::SchedulerRejection};
+use crate::model::{AffinityTerm, Cluster, Node, Placed, Pod, Required};
 
 /// The required terms of a pod, and those of placed pods that keep it away.
 #[derive(Debug)]
 pub(super) struct InterPodAffinity<'p> {
+    pod: &'p Pod,
+    cluster: &'p Cluster,
     affinity: Vec<AffinityTerm>,
     anti_affinity: Vec<AffinityTerm>,
     /// Found for the first node that has passed the filters before.
@@ -38,20 +40,17 @@ const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 // === impl InterPodAffinity ===
 
 impl<'p> InterPodAffinity<'p> {
-    pub(super) fn new(pod: &Pod, affinity: Option<Affinity>) -> Self {
+    pub(super) fn new(pod: &'p Pod, cluster: &'p Cluster, affinity: Option<Affinity>) -> Self {
         let Affinity { near, apart, .. } = affinity.unwrap_or_default();
-        let [affinity, anti_affinity] = [near, apart].map(|required| {
-            let mut terms = required.and_then(|required| required.terms).unwrap_or_default();
-            for term in &mut terms {
-                term.merge_label_keys(pod.labels());
-            }
-            terms
+        let [affinity, anti_affinity] = [near, apart].map(|required: Option<Required<Vec<AffinityTerm>>>| {
+            let terms = required.and_then(|required| required.terms).unwrap_or_default();
+            terms.into_iter().map(|term| term.of_namespace(pod.namespace())).collect()
         });
-        Self { affinity, anti_affinity, places: OnceLock::new() }
+        Self { pod, cluster, affinity, anti_affinity, places: OnceLock::new() }
     }
 
-    pub(super) fn rejection(&self, node: &Node, filters: &SchedulerFilters<'p>) -> Option<SchedulerRejection<'_>> {
-        let Places { near, is_first, apart, kept_away } = self.places.get_or_init(|| self.find(filters));
+    pub(super) fn rejection(&self, node: &Node) -> Option<SchedulerRejection<'_>> {
+        let Places { near, is_first, apart, kept_away } = self.places.get_or_init(|| self.find());
         let domain = |key: &str| node.labels().get(key);
         let has = |key: &str, domains: &Domains<'_>| domain(key).is_some_and(|domain| domains.contains(domain));
         let mut all = self.affinity.iter().zip(near);
@@ -71,7 +70,8 @@ impl<'p> InterPodAffinity<'p> {
         Some(SchedulerRejection::new("InterPodAffinity", reasons, unresolvable))
     }
 
-    fn find(&self, SchedulerFilters { pod, cluster, .. }: &SchedulerFilters<'p>) -> Places<'p> {
+    fn find(&self) -> Places<'p> {
+        let Self { pod, cluster, .. } = self;
         let mut places = Places {
             near: self.affinity.iter().map(|_| Domains::default()).collect(),
             apart: self.anti_affinity.iter().map(|_| Domains::default()).collect(),
@@ -81,20 +81,23 @@ impl<'p> InterPodAffinity<'p> {
         let add = |term: &AffinityTerm, node: &'p Node, domains: &mut Domains<'p>| {
             domains.extend(node.labels().get(&term.topology_key));
         };
-        let own = |term: &AffinityTerm, placed: &Pod| selects(term, pod, placed, cluster);
-        let is_selected = |placed: &Pod| self.affinity.iter().all(|term| own(term, placed));
+        let is_selected = |pod: &Pod| self.affinity.iter().all(|term| selects(term, pod, cluster));
         for (node, placed) in cluster.nodes() {
-            for placed in placed.into_iter().flat_map(Placed::anti_affine) {
-                for term in placed.anti_affinity().iter().filter(|term| selects(term, placed, pod, cluster)) {
-                    add(term, node, places.kept_away.entry(&term.topology_key).or_default());
-                }
+            let terms = placed.into_iter().flat_map(Placed::anti_affinity);
+            for term in terms.filter(|term| selects(term, pod, cluster)) {
+                add(term, node, places.kept_away.entry(&term.topology_key).or_default());
             }
             for placed in placed.filter(|_| has_terms).map_or(&[][..], Placed::pods) {
                 if is_selected(placed) {
-                    self.affinity.iter().zip(&mut places.near).for_each(|(term, domains)| add(term, node, domains));
+                    for (term, domains) in self.affinity.iter().zip(&mut places.near) {
+                        add(term, node, domains);
+                    }
                 }
-                let terms = self.anti_affinity.iter().zip(&mut places.apart);
-                terms.filter(|(term, _)| own(term, placed)).for_each(|(term, domains)| add(term, node, domains));
+                for (term, domains) in self.anti_affinity.iter().zip(&mut places.apart) {
+                    if selects(term, placed, cluster) {
+                        add(term, node, domains);
+                    }
+                }
             }
         }
         places.is_first = places.near.iter().all(HashSet::is_empty) && is_selected(pod);
@@ -102,9 +105,9 @@ impl<'p> InterPodAffinity<'p> {
     }
 }
 
-/// Whether a term of `owner` selects `pod`. A namespace that is not known has its name as its only label.
-fn selects(term: &AffinityTerm, owner: &Pod, pod: &Pod, cluster: &Cluster) -> bool {
-    term.selects(owner.namespace(), pod, |selector| match cluster.namespace(pod.namespace()) {
+/// Whether a term selects the pod. A namespace that is not known has its name as its only label.
+fn selects(term: &AffinityTerm, pod: &Pod, cluster: &Cluster) -> bool {
+    term.selects(pod.namespace(), pod.labels(), |selector| match cluster.namespace(pod.namespace()) {
         Some(namespace) => selector.selects(|key| namespace.labels().get(key)),
         None => selector.selects(|key| (key == NAME_LABEL).then_some(pod.namespace())),
     })

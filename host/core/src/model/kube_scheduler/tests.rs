@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::model::{DeviceClass, DeviceClasses, Namespace, UnlistedNode};
+use crate::model::{DeviceClass, DeviceClasses, Namespace, Node, UnlistedNode};
 
 fn pod(spec: &Value) -> Pod {
     Pod::from_json(Bytes::from(json!({"metadata": {"name": "p"}, "spec": spec}).to_string())).unwrap()
@@ -286,8 +286,6 @@ fn a_pod_is_near_and_apart_from_the_pods_that_its_terms_select() {
         (near(&[zone(json!({"namespaces": ["other"]}))]), &other, "b1! none!"),
         (near(&[zone(them.clone())]), &other, "b1! none!"),
         (near(&[zone(all.clone())]), &other, "b1! none!"),
-        (near(&[zone(json!({"mismatchLabelKeys": ["app"]}))]), &own, "a1! a2! b1! none!"),
-        (near(&[zone(json!({"labelSelector": {}, "matchLabelKeys": ["app"]}))]), &own, "b1! none!"),
         (apart(&[zone(none.clone())]), &own, "a1 a2"),
         (apart(&[host(none.clone())]), &own, "a1"),
         (apart(&[zone(none.clone())]), &other, ""),

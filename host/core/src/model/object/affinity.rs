@@ -5,9 +5,10 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Entries, LabelSelector, Operator, Pod};
+use super::{Entries, LabelSelector};
 
-/// Pods in some namespaces, near which another pod must or must not be.
+/// Pods in some namespaces, near which another pod must or must not be. The API server has merged its label keys into its
+/// selector.
 #[derive(Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct AffinityTerm {
@@ -15,10 +16,8 @@ pub(crate) struct AffinityTerm {
     label_selector: Option<LabelSelector>,
     /// The label of nodes whose values are the places; a node without it is in none.
     pub(crate) topology_key: Box<str>,
-    namespaces: Option<Box<[Box<str>]>>,
+    namespaces: Option<Vec<Box<str>>>,
     namespace_selector: Option<LabelSelector>,
-    match_label_keys: Option<Box<[Box<str>]>>,
-    mismatch_label_keys: Option<Box<[Box<str>]>>,
 }
 
 /// Terms of one kind that are required.
@@ -36,32 +35,31 @@ pub(crate) struct AntiAffinity(Box<[AffinityTerm]>);
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct AffinityJson {
-    pod_anti_affinity: Option<Required<Box<[AffinityTerm]>>>,
+    pod_anti_affinity: Option<Required<Vec<AffinityTerm>>>,
 }
 
 // === impl AffinityTerm ===
 
 impl AffinityTerm {
-    /// Whether it selects `pod`, as a term of a pod in the namespace `own`. `selects_namespace` says whether a selector
-    /// selects the namespace of `pod`.
-    pub(crate) fn selects(&self, own: &str, pod: &Pod, selects_namespace: impl Fn(&LabelSelector) -> bool) -> bool {
-        let named = self.namespaces.as_deref().unwrap_or_default();
-        let is_named = match (named, &self.namespace_selector) {
-            ([], None) => pod.namespace() == own,
-            _ => named.iter().any(|name| **name == *pod.namespace()),
-        };
-        let selects = |selector: &LabelSelector| selector.selects(|key| pod.labels().get(key));
-        (is_named || self.namespace_selector.as_ref().is_some_and(|all| all.is_empty() || selects_namespace(all)))
-            && self.label_selector.as_ref().is_some_and(selects)
+    /// As a term of a pod in this namespace, which it means if it names no other.
+    pub(crate) fn of_namespace(mut self, own: &str) -> Self {
+        if self.namespace_selector.is_none() && self.namespaces.as_ref().is_none_or(Vec::is_empty) {
+            self.namespaces = Some(vec![own.into()]);
+        }
+        self
     }
 
-    /// Merges the label keys of the term into its selector, as the API server does when a pod with these labels is created.
-    pub(crate) fn merge_label_keys(&mut self, labels: &Entries) {
-        let keys = [(&self.match_label_keys, Operator::In), (&self.mismatch_label_keys, Operator::NotIn)];
-        let Some(selector) = &mut self.label_selector else { return };
-        for (keys, operator) in keys {
-            selector.compare(keys.as_deref().unwrap_or_default(), operator, labels);
-        }
+    /// Whether it selects a pod in this namespace with these labels; `selects_namespace` says whether a selector selects the
+    /// namespace.
+    pub(crate) fn selects(
+        &self,
+        namespace: &str,
+        labels: &Entries,
+        selects_namespace: impl Fn(&LabelSelector) -> bool,
+    ) -> bool {
+        let is_named = self.namespaces.iter().flatten().any(|name| **name == *namespace);
+        (is_named || self.namespace_selector.as_ref().is_some_and(selects_namespace))
+            && self.label_selector.as_ref().is_some_and(|selector| selector.selects(|key| labels.get(key)))
     }
 }
 
@@ -70,10 +68,10 @@ impl AffinityTerm {
 impl AntiAffinity {
     /// That of `spec.affinity`; none if it has no term or one that cannot be read: kube-scheduler, too, then takes the pod
     /// as one without.
-    pub(super) fn from_json(affinity: &RawValue) -> Option<Arc<Self>> {
+    pub(super) fn from_json(affinity: &RawValue, namespace: &str) -> Option<Arc<Self>> {
         let AffinityJson { pod_anti_affinity } = serde_json::from_str(affinity.get()).ok()?;
         let terms = pod_anti_affinity?.terms.filter(|terms| !terms.is_empty())?;
-        Some(Arc::new(Self(terms)))
+        Some(Arc::new(Self(terms.into_iter().map(|term| term.of_namespace(namespace)).collect())))
     }
 
     /// Its terms.

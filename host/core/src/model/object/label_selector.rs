@@ -54,27 +54,26 @@ impl LabelSelector {
         self.0.is_empty()
     }
 
-    /// Adds a requirement for each of these keys that the labels have: the comparison with their value.
-    pub(crate) fn compare(&mut self, keys: &[Box<str>], operator: Operator, labels: &Entries) {
-        let known = keys.iter().filter_map(|key| Some((key.clone(), labels.get(key)?)));
-        self.0.extend(known.map(|(key, value)| Requirement { key, operator, values: vec![value.into()] }));
+    /// Requires the same values of those keys that the labels have.
+    pub(crate) fn require_same(&mut self, keys: &[Box<str>], labels: &Entries) {
+        self.0.extend(keys.iter().filter_map(|key| Some(Requirement::equal(key, labels.get(key)?))));
     }
 }
 
 impl From<LabelSelectorJson> for LabelSelector {
-    fn from(json: LabelSelectorJson) -> Self {
-        let equal = |(key, value): (&str, &str)| Requirement {
-            key: key.into(),
-            operator: Operator::In,
-            values: vec![value.into()],
-        };
-        Self(json.match_labels.iter().map(equal).chain(json.match_expressions.into_iter().flatten()).collect())
+    fn from(LabelSelectorJson { match_labels, match_expressions }: LabelSelectorJson) -> Self {
+        let equal = match_labels.iter().map(|(key, value)| Requirement::equal(key, value));
+        Self(equal.chain(match_expressions.into_iter().flatten()).collect())
     }
 }
 
 // === impl Requirement ===
 
 impl Requirement {
+    fn equal(key: &str, value: &str) -> Self {
+        Self { key: key.into(), operator: Operator::In, values: vec![value.into()] }
+    }
+
     /// Whether it accepts the value of the label; none: the label is absent.
     pub(crate) fn accepts(&self, label: Option<&str>) -> bool {
         let listed = label.is_some_and(|label| self.values.iter().any(|value| **value == *label));
@@ -135,10 +134,10 @@ mod tests {
             assert_eq!(selector.selects(|key| labels.get(key)), expected, "{json}");
         }
         let mut selector = LabelSelector::default();
-        selector.compare(&["absent".into()], Operator::In, &labels);
+        selector.require_same(&["absent".into()], &labels);
         assert!(selector.is_empty());
-        selector.compare(&["app".into()], Operator::NotIn, &labels);
-        assert!(!selector.selects(|key| labels.get(key)) && selector.selects(|_| None));
+        selector.require_same(&["app".into()], &labels);
+        assert!(selector.selects(|key| labels.get(key)) && !selector.selects(|_| Some("db")));
         assert!(
             serde_json::from_str::<LabelSelector>(r#"{"matchExpressions":[{"key":"a","operator":"Gt"}]}"#).is_err()
         );

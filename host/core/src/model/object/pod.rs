@@ -9,7 +9,7 @@ use bytes::Bytes;
 pub use self::wire::HostPort;
 use self::wire::PodJson;
 pub(super) use self::wire::is_pod_level;
-use super::{AffinityTerm, AntiAffinity, Claim, Entries, ObjectError, Owner, Quantities, at_pointer, parse, placed};
+use super::{AntiAffinity, Claim, Entries, ObjectError, Owner, Quantities, at_pointer, parse, placed};
 
 /// Annotations or labels by key.
 type Texts = BTreeMap<Box<str>, Box<str>>;
@@ -207,8 +207,8 @@ impl Pod {
     }
 
     /// Its required anti-affinity, which keeps other pods away from where it is placed.
-    pub(crate) fn anti_affinity(&self) -> &[AffinityTerm] {
-        self.anti_affinity.as_ref().map_or(&[], |own| own.terms())
+    pub(crate) fn anti_affinity(&self) -> Option<&Arc<AntiAffinity>> {
+        self.anti_affinity.as_ref()
     }
 
     /// Whether it has a `metadata.deletionTimestamp`.
@@ -276,7 +276,8 @@ impl Pod {
 
     fn from_wire(wire: PodJson<'_>, is_placed: bool) -> Self {
         let (requests, host_ports) = (Arc::new(wire.effective_requests(is_placed)), wire.spec.host_ports());
-        let (text, namespace) = (|text: Cow<'_, str>| Box::from(text.as_ref()), wire.metadata.namespace().into());
+        let (text, namespace) =
+            (|text: Cow<'_, str>| Box::from(text.as_ref()), Arc::<str>::from(wire.metadata.namespace()));
         let owners = wire.metadata.owner_references.unwrap_or_default();
         let bound = wire.spec.node_name.filter(|name| !name.is_empty());
         let is_unschedulable = wire.status.is_unschedulable();
@@ -284,7 +285,7 @@ impl Pod {
         let nomination = if is_unschedulable { Nomination::Preemptor } else { Nomination::Chosen };
         Self {
             name: text(wire.metadata.name),
-            namespace,
+            namespace: Arc::clone(&namespace),
             uid: text(wire.metadata.uid),
             labels: Arc::new(wire.metadata.labels),
             annotations: Arc::new(wire.metadata.annotations),
@@ -294,7 +295,7 @@ impl Pod {
             created: wire.metadata.creation_timestamp.and_then(|text| seconds(&text)).map_or(0, |at| at.max(0)),
             requests,
             host_ports,
-            anti_affinity: wire.spec.affinity.and_then(AntiAffinity::from_json),
+            anti_affinity: wire.spec.affinity.and_then(|affinity| AntiAffinity::from_json(affinity, &namespace)),
             nomination: nominated.is_some().then_some(nomination),
             node: bound.or(nominated).map(|name| name.as_ref().into()),
             phase: wire.status.phase.as_deref().and_then(Phase::from_name),
@@ -497,7 +498,7 @@ mod tests {
         for pod in [&waiting, &placed, &read] {
             assert_eq!(pod.controller().map(Owner::to_string).as_deref(), Some("batch/v1 Job train (UID u-1)"));
             assert_eq!((pod.priority_class(), pod.phase()), (Some("high"), Some(Phase::Pending)));
-            assert_eq!(pod.anti_affinity().len(), 1);
+            assert_eq!(pod.anti_affinity().unwrap().terms().len(), 1);
             assert!(!pod.finished());
         }
         for json in [
