@@ -120,7 +120,8 @@ fn a_group_whose_filter_counts_binds_where_it_can_and_the_command_says_where_it_
     // Of two groups whose filters count the first binds; one with a policy that binds goes before both.
     lay_counting(directory.path(), "c");
     let printed = print(directory.path(), &[]);
-    assert!(printed.code == Some(1) && printed.err.contains("group b and group c both have filters that count pods"));
+    let refused = "group b and group c both have filters that count pods";
+    assert!(printed.code == Some(2) && printed.err.contains(refused), "{printed:?}");
     let no_places = |file: &str| {
         let text = fs::read_to_string(directory.path().join(file)).unwrap();
         fs::write(directory.path().join(file), format!("places: none\n{text}")).unwrap();
@@ -211,7 +212,7 @@ fn fine_scores_come_with_weights_that_keep_every_influence() {
         let extender = &config["extenders"][at];
         (extender["prioritizeVerb"].as_str().unwrap(), extender["weight"].as_u64().unwrap())
     };
-    assert_eq!((extender(0), extender(1)), (("prioritize-fine-by-name", 1), ("prioritize-fine", 100_000)));
+    assert_eq!((extender(0), extender(1)), (("prioritize-fine", 100_000), ("prioritize-fine-by-name", 1)));
     for (at, name) in ["a", "b"].into_iter().enumerate() {
         let profile = &config["profiles"][at];
         assert_eq!(profile["schedulerName"], name);
