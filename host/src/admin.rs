@@ -1,6 +1,5 @@
 //! The content of the admin listener: readiness, metrics and the policies in force.
 
-pub(crate) mod pending;
 mod policies;
 
 use std::{
@@ -22,14 +21,12 @@ use plimsoll_wasm::WasmLoader;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use self::{
-    pending::{PendingJson, PendingPodJson},
-    policies::PoliciesJson,
-};
+use self::policies::PoliciesJson;
 use crate::{
     binding::{LeaderJson, NOBODY_MAY_BIND},
     facts::{self, FactsFileFollower},
     metrics::{Metrics, Page},
+    pending::{PendingJson, PendingPodJson},
     readiness::Readiness,
     reload::{BLIND, empty_root, reads_placed_pods},
     render::{answer, explanation},

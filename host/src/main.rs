@@ -13,6 +13,7 @@ mod facts;
 mod logging;
 mod metrics;
 mod output;
+mod pending;
 mod places;
 mod readiness;
 mod reload;

@@ -12,19 +12,19 @@ pub(crate) struct Trouble(Arc<Mutex<Option<String>>>);
 // === impl Trouble ===
 
 impl Trouble {
-    /// Notes whether it has worked. `effect` says what does not happen while it fails; `target` is what was written.
-    pub(crate) fn note(&self, effect: &str, target: &str, outcome: Result<(), &str>) {
+    /// Notes whether it has worked. `effect` says what does not happen while it fails; `object` is what was written.
+    pub(crate) fn note(&self, effect: &str, object: &str, outcome: Result<(), &str>) {
         let mut note = self.0.lock();
         match outcome {
             Ok(()) => {
                 if note.take().is_some() {
-                    info!(target, "this works again: {effect}");
+                    info!(object, "this works again: {effect}");
                 }
             }
             Err(error) => {
-                let text = format!("{effect}: {target}: {error}");
+                let text = format!("{effect}: {object}: {error}");
                 if note.as_ref() != Some(&text) {
-                    warn!(target, error, "{effect}");
+                    warn!(object, error, "{effect}");
                     *note = Some(text);
                 }
             }

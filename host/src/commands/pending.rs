@@ -6,9 +6,9 @@ use anyhow::{Context, Result};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
-    admin::pending::{PendingJson, PendingPodJson},
     args::{OutputFormat, PendingArgs},
     output,
+    pending::{PendingJson, PendingPodJson},
     render::pending::{as_list, as_text},
 };
 

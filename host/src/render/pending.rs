@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use comfy_table::{Table, presets};
 
 use crate::{
-    admin::pending::{
+    pending::{
         AttemptsJson, ConditionJson, NominatedJson, PendingJson, PendingPodJson, ReasonJson, RefusalJson, WaitingJson,
     },
     text::{count, one_line, push_line},

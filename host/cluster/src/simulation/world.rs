@@ -92,7 +92,7 @@ impl World {
     pub(super) fn new(seed: u64, fault: Option<Defect>) -> Self {
         let mut chance = Random::new(seed);
         let (nodes, pods) = (2 + chance.below(2), 2 + chance.below(4));
-        let (trouble, lagging) = (chance.below(52), chance.below(60));
+        let (trouble, lagging) = (chance.below(40), chance.below(60));
         // In every other world one pod is left over at the end.
         let seats = (pods - chance.below(2)) as usize;
         let mut world = Self {

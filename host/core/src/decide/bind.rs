@@ -19,7 +19,8 @@ use parking_lot::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWri
 use plimsoll_decision_cache::{Attribute as _, Fingerprint, Parts, Scope};
 
 use super::{
-    BindOutcome, Caller, DecideError, Unbound, additions::Merged, call::or_skip, filter::reason_text, query::MAX_ROUNDS,
+    BindOutcome, Caller, DecideError, Unbound, additions::Merged, call::or_skip, outcome::reason_text,
+    query::MAX_ROUNDS,
 };
 use crate::{
     decide::{Group, Member, bind_calls::BindCall},

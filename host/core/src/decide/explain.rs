@@ -16,8 +16,8 @@ use super::{
     Caller, DecideError, RequestContext, Unbound,
     additions::Merged,
     call::or_skip,
-    filter::reason_text,
     lookup::{FeasibleNodes, PolicyAnswers, PolicyLookup},
+    outcome::reason_text,
     prioritize::ask_scores,
 };
 

@@ -21,8 +21,9 @@ use super::{
     Caller, CandidateQuery, DecideError, Victims,
     call::or_skip,
     context::NodeSet,
-    filter::{Reasons, reason_text, reject, rejections},
+    filter::{reject, rejections},
     lookup::{FeasibleNodes, PolicyAnswers},
+    outcome::{Reasons, reason_text},
     query::NOT_SEEN,
 };
 

@@ -6,8 +6,8 @@
 
 use super::{
     Caller, DecideError, FilterOutcome, Group, Reason, RejectedBy, Rejection, RequestContext, filter,
-    filter::Reasons,
     model_watch::{ModelVerdict, TrustedFilters},
+    outcome::Reasons,
 };
 use crate::model::Slot;
 

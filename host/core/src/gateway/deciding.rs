@@ -1,8 +1,12 @@
 //! One request: the group, the cluster and the moment that it began with, and its verbs.
 
-use std::{collections::BTreeMap, sync::Arc, time::Instant};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, atomic::Ordering},
+    time::Instant,
+};
 
-use super::{Gateway, PostReplyWork, Work};
+use super::state::{Gateway, PostReplyWork, Work};
 use crate::{
     decide::{
         self, BindOutcome, BindReport, Bound, Caller, CandidateQuery, DecideError, EarlyPod, Explanation,
@@ -22,6 +26,22 @@ pub struct Deciding<'g> {
     pub(super) moment: Moment,
     /// The number of changes before it.
     pub(super) changes: u64,
+}
+
+// === impl Gateway ===
+
+impl Gateway {
+    /// Begins a request to a group: what is in force now is used to its end.
+    ///
+    /// # Errors
+    /// If there is no such group.
+    pub fn begin(&self, group: &str) -> Result<Deciding<'_>, DecideError> {
+        let changes = self.changes.load(Ordering::SeqCst);
+        let roster = self.roster();
+        let (name, group) = roster.named(group).ok_or_else(|| DecideError::UnknownGroup(group.to_owned()))?;
+        let (name, group) = (Arc::clone(name), group.clone());
+        Ok(Deciding { gateway: self, roster, name, group, cluster: self.cluster(), moment: self.moment(), changes })
+    }
 }
 
 // === impl Deciding ===

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::Deciding;
+use super::deciding::Deciding;
 use crate::{
     decide::{
         self, DecideError, FilterOutcome, FreeNodes, Group, LIFETIME, LeftWithoutNode, MAX_NAMED, MIN_SAMPLE, Nodes,

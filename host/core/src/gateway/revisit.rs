@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use super::{Deciding, Gateway};
+use super::{deciding::Deciding, state::Gateway};
 use crate::{
     decide::{DecideError, DuePod, Group, ModelVerdict, Nodes, Pass, Query, filter_all},
     model::{Cluster, Mode, Verb, cluster::OwnPlace},

@@ -211,8 +211,8 @@ fn a_pod_that_is_placed_is_not_counted_against_itself_and_its_bind_can_be_tried(
         text(&at("other.json")),
     ]);
     let rejected = "kube-scheduler: its filter NodeResourcesFit rejects the node: Insufficient example.com/gpu-mem";
-    let first = format!("pod ml/b0 on node n1: fits\n{rejected}\nbind: example.com/gpu-device=0");
-    assert!(printed.out.contains(&first), "{}", printed.out);
+    let first = "pod ml/b0 on node n1: fits\nbind: example.com/gpu-device=0, example.com/gpu-mem=17179869184\n";
+    assert!(printed.out.contains(&format!("{first}{rejected}")), "{}", printed.out);
     let printed = run(&[
         "run",
         "--node",

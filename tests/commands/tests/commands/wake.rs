@@ -52,7 +52,7 @@ fn a_changed_fact_that_frees_a_pod_wakes_it_and_a_refused_wake_is_said_once() {
     wait_until("a closed node", || (filter("b") == "gate: closed").then_some(())).unwrap();
     fs::write(at("calendar.csv"), "tomorrow,closed\n").unwrap();
     wait_until("two attempts", || counts("result=\"failed\"} 2").then_some(())).unwrap();
-    let refused = |line: &Value| line["target"] == "CSIStorageCapacity ops/plimsoll-wake" && line["level"] == "WARN";
+    let refused = |line: &Value| line["object"] == "CSIStorageCapacity ops/plimsoll-wake" && line["level"] == "WARN";
     assert_eq!(gateway.count_log(refused), 1);
     let note = "kube-scheduler cannot be told to try rejected pods again: they may wait for 5 minutes: CSIStorageCapacity ops/plimsoll-wake: ";
     assert!(gateway.get("/readyz").unwrap().body.contains(note));

@@ -9,13 +9,14 @@ use serde_json::{Value, json};
 use crate::{lay_policies, populate};
 
 /// The rights that the chart's roles add to those of every account: resource, names, verbs.
-const IN_ITS_NAMESPACE: [&str; 9] = [
+const IN_ITS_NAMESPACE: [&str; 10] = [
     "csistoragecapacities.storage.k8s.io [] [plimsoll-wake] [patch]",
     "deviceclasses.resource.k8s.io [] [] [get list watch]",
     "leases.coordination.k8s.io [] [] [create]",
     "leases.coordination.k8s.io [] [plimsoll] [get update]",
     "namespaces [] [] [get list watch]",
     "nodes [] [] [get list watch]",
+    "persistentvolumeclaims [] [] [get list watch]",
     "pods [] [] [get list watch]",
     "pods/binding [] [] [create]",
     "pods/status [] [] [patch]",

@@ -55,6 +55,32 @@ fn a_heartbeat_of_a_node_is_no_change() {
 }
 
 #[test]
+fn a_claim_is_a_change_once_it_is_bound_and_when_it_is_gone() {
+    let (cluster, policies) = (with_nodes(), tempdir().unwrap());
+    lay_policies(policies.path());
+    let claim = |name: &str, annotations: &Value| {
+        json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim",
+            "metadata": {"name": name, "namespace": "default", "annotations": annotations},
+            "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}})
+    };
+    let bound = json!({"pv.kubernetes.io/bind-completed": "yes"});
+    cluster.create(&claim("listed", &bound)).unwrap();
+    let gateway = cluster.gateway_with_kubeconfig(policies.path(), &[]).unwrap();
+    let published = gauge(&gateway, "plimsoll_cluster_published_total").unwrap();
+    cluster.create(&claim("data", &Value::Null)).unwrap();
+    cluster.kubectl(&["label", "pvc", "data", "listed", "example.com/changed=yes"]).unwrap();
+    wait_for_gauge(&gateway, "plimsoll_watch_events_total{resource=\"claims\"}", 3);
+    assert_eq!(gauge(&gateway, "plimsoll_cluster_published_total"), Some(published));
+    cluster.kubectl(&["annotate", "pvc", "data", "pv.kubernetes.io/bind-completed=yes"]).unwrap();
+    wait_for_gauge(&gateway, "plimsoll_cluster_published_total", published + 1);
+    // Nothing protects it: no controller runs.
+    let finalizers = json!({"metadata": {"finalizers": null}}).to_string();
+    cluster.kubectl(&["patch", "pvc", "listed", "--type=merge", "--patch", &finalizers]).unwrap();
+    cluster.kubectl(&["delete", "pvc", "listed"]).unwrap();
+    wait_for_gauge(&gateway, "plimsoll_cluster_published_total", published + 2);
+}
+
+#[test]
 fn the_api_server_is_killed_and_comes_back_and_every_pod_is_bound_once() {
     let (mut cluster, policies) = (with_nodes(), tempdir().unwrap());
     lay_policies(policies.path());
