@@ -171,8 +171,18 @@ impl Server {
         });
         let probes_address = probes_address.map(tracing::field::display);
         info!(listen = %address, admin = %admin_address, probes = probes_address, "plimsoll answers");
-        let (_watching, _cluster) = (watching, cluster);
-        Ok(Self { stop, stop_admin, wire, admin, probes, state, _watching, _cluster, leadership, places })
+        Ok(Self {
+            stop,
+            stop_admin,
+            wire,
+            admin,
+            probes,
+            state,
+            _watching: watching,
+            _cluster: cluster,
+            leadership,
+            places,
+        })
     }
 
     /// Finishes requests in flight within the drain time, and stops.

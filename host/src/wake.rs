@@ -96,7 +96,8 @@ impl Waker {
             debug!("kube-scheduler is told to try rejected pods again");
         }
         let object = format!("CSIStorageCapacity {namespace}/{object}");
-        self.trouble.note(EFFECT, &object, patched.as_ref().map(|()| ()).map_err(String::as_str));
+        let outcome = patched.as_ref().map_or_else(|error| Err(error.as_str()), |()| Ok(()));
+        self.trouble.note(EFFECT, &object, outcome);
         patched.is_ok()
     }
 }

@@ -38,7 +38,7 @@ const AFTER_SUCCESS: Duration = Duration::from_mins(1);
 const WITHOUT_NOMINATION: Duration = Duration::from_mins(10);
 
 /// The longest time that any place lasts.
-pub(crate) const MAX_LIFETIME: Duration = Duration::from_secs(11 * 60);
+pub(crate) const MAX_LIFETIME: Duration = Duration::from_mins(11);
 
 /// Maximum places.
 const MAX_PLACES: usize = 10_000;

@@ -284,13 +284,12 @@ impl WaitingPods {
 
     /// The nomination that the watch shows last of a pod.
     pub(crate) fn nominated(&self, uid: &str) -> Option<NominatedFor> {
-        self.shown(uid).flatten()
+        self.0.lock().pods.get(uid).and_then(|entry| entry.nominated.clone())
     }
 
-    /// The nomination, if any, of a pod that the watch shows.
-    pub(crate) fn shown(&self, uid: &str) -> Option<Option<NominatedFor>> {
-        let table = self.0.lock();
-        table.pods.get(uid).filter(|entry| entry.is_shown).map(|entry| entry.nominated.clone())
+    /// Whether the watch shows the pod.
+    pub(crate) fn is_shown(&self, uid: &str) -> bool {
+        self.0.lock().pods.get(uid).is_some_and(|entry| entry.is_shown)
     }
 }
 

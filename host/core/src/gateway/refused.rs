@@ -154,7 +154,10 @@ impl Deciding<'_> {
         let caller = self.caller(query.received).without_effects();
         let slot = slots.get(decide::best_of(&caller, &self.group, &candidates)? as usize)?;
         // A pod that the watch does not show may not exist.
-        let shown = gateway.waiting.shown(pod.uid())?;
+        if !gateway.waiting.is_shown(pod.uid()) {
+            return None;
+        }
+        let shown = gateway.waiting.nominated(pod.uid());
         gateway.nominations.choose(pod, slot, shown, now);
         gateway.hold(pod, slot.node.name(), now + 2 * LIFETIME);
         gateway.notify_keeper();

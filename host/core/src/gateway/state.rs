@@ -306,7 +306,9 @@ impl Gateway {
 
     /// Ends tentative places; pods that they have kept away are decided again.
     pub(super) fn end_places(&self, uids: &[Box<str>]) {
-        uids.iter().for_each(|uid| self.leave(uid));
+        for uid in uids {
+            self.leave(uid);
+        }
         self.changes.fetch_add((!uids.is_empty()).into(), Ordering::SeqCst);
     }
 

@@ -25,7 +25,9 @@ fn a_changed_fact_that_frees_a_pod_wakes_it_and_a_refused_wake_is_said_once() {
         (pod["metadata"]["uid"], pod["metadata"]["name"]) = (uid.into(), uid.into());
         pod
     };
-    ["a", "b"].iter().for_each(|uid| api.put_pod(waiting(uid)));
+    for uid in ["a", "b"] {
+        api.put_pod(waiting(uid));
+    }
     let filter = |uid: &str| {
         let pod = waiting(uid);
         let reply = gateway.ask("/filter", &json!({"Pod": pod, "NodeNames": ["n1"]})).unwrap();

@@ -568,9 +568,9 @@ fn claims_are_known_once_they_are_listed_and_a_change_of_one_publishes_no_slot()
     for (name, annotation, is_gone, expected) in steps {
         let claim = claim(name, annotation);
         if is_gone {
-            store.remove(claim, Instant::now())
+            store.remove(claim, Instant::now());
         } else {
-            store.put(claim)
+            store.put(claim);
         }
         assert_eq!(late(&mut store), expected, "{name} {annotation} {is_gone}");
     }

@@ -174,14 +174,16 @@ fn each_member_of_a_gang_gets_one_node_where_it_counts_for_every_other_pod() {
 #[test]
 fn a_place_ends_two_seconds_after_its_gang_was_asked_about_and_who_was_kept_away_is_woken() {
     let (fixture, board) = mk_three_with(PlaceMode::Early);
-    NODES.iter().for_each(|at| assert_eq!(ask(&fixture, &format!("{at}@g")).len(), 1));
+    for at in NODES {
+        assert_eq!(ask(&fixture, &format!("{at}@g")).len(), 1);
+    }
     let pod = mk_pod("p");
     fixture.gateway.waiting_changed(WaitingChange::Shown(WaitingPod { pod, nominated: None }));
     assert!(ask(&fixture, "p").is_empty());
     fixture.clock.advance(SECOND);
     assert!(!wakes(&fixture));
     ask(&fixture, "n3@g");
-    fixture.clock.advance(2 * SECOND - Duration::from_millis(1));
+    fixture.clock.advance(Duration::from_millis(1_999));
     assert!(!wakes(&fixture) && board.held.lock().unwrap().len() == 3, "a member was asked about meanwhile");
     fixture.clock.advance(Duration::from_millis(1));
     assert!(wakes(&fixture) && board.held.lock().unwrap().is_empty());
@@ -191,7 +193,9 @@ fn a_place_ends_two_seconds_after_its_gang_was_asked_about_and_who_was_kept_away
 #[test]
 fn once_a_member_is_nominated_the_others_keep_their_places_until_they_are() {
     let (fixture, board) = mk_three_with(PlaceMode::Early);
-    NODES.iter().for_each(|at| assert_eq!(ask(&fixture, &format!("{at}@g")).len(), 1));
+    for at in NODES {
+        assert_eq!(ask(&fixture, &format!("{at}@g")).len(), 1);
+    }
     let nominated = Some(NominatedFor { node: "n1".into(), is_own: false });
     fixture.gateway.waiting_changed(WaitingChange::Shown(WaitingPod { pod: mk_pod("n1@g"), nominated }));
     fixture.gateway.waiting_changed(WaitingChange::Gone("n2".into()));

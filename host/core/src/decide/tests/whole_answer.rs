@@ -276,12 +276,14 @@ fn five_nominations_in_vain_are_all_until_there_is_another_node() {
     fixture.clock.advance(200 * MS);
     let patches = due(&fixture);
     assert!(patches.iter().all(|patch| patch.node.is_none()), "no node is new");
-    patches.iter().for_each(|patch| fixture.gateway.nomination_sent(patch, true));
+    for patch in &patches {
+        fixture.gateway.nomination_sent(patch, true);
+    }
     fixture.gateway.set_cluster(mk_pool(
         150,
         |at, node| {
             if at < 11 {
-                change(at.min(9), node)
+                change(at.min(9), node);
             }
         },
         &[],
