@@ -21,8 +21,6 @@ use crate::{
     types::{BOOL, BYTES, DOUBLE, INT, NULL, STRING, Ty, UINT, Unifier},
 };
 
-pub(crate) use rewrite::LENIENT;
-
 /// Maximum nodes of an expression with the expressions of its variables.
 const MAX_NODES: usize = 16_384;
 

@@ -1,18 +1,15 @@
 //! The functions of Kubernetes' environment, and those of the world, for the interpreter.
 
+mod answer;
 mod lists;
 mod patterns;
 mod texts;
 
-use std::cmp::Ordering;
-
 use cel::{
-    DeclarationError, Env, ExecutionError,
+    DeclarationError, Env,
     common::{
-        types::{
-            CelBool, CelDouble, CelInt, CelList, CelString, CelUInt, DYN_TYPE, INT_TYPE, LIST_TYPE, STRING_TYPE, Type,
-        },
-        value::{CowVal, Val},
+        types::{CelBool, CelDouble, CelInt, CelString, DYN_TYPE, INT_TYPE, LIST_TYPE, STRING_TYPE, Type},
+        value::Val,
     },
     extensions,
 };
@@ -25,6 +22,7 @@ use crate::values::{
     world::{OBJECTS, ask},
 };
 
+use answer::{Answer, Args, Outcome, missing};
 pub(crate) use lists::{KEYS, RANGE, begin, is_of_steps};
 
 /// The text of a value that is formatted by `%s`.
@@ -33,41 +31,6 @@ pub(crate) const SHOW: &str = "@show";
 /// Functions of the crate that have another meaning in Kubernetes, with their number of arguments.
 const REPLACED: [(&str, usize); 5] =
     [("string/double", 1), ("bool/string", 1), ("uint/string", 1), ("indexOf/string", 3), ("lastIndexOf/string", 3)];
-
-type Args<'b, 'v> = Vec<CowVal<'b, 'v>>;
-type Outcome<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
-
-/// What a function returns, as the interpreter takes it.
-trait Answer {
-    fn answer<'b, 'v>(self, function: &str) -> Outcome<'b, 'v>;
-}
-
-macro_rules! answers {
-    ($($from:ty => $to:ty),*) => {$(
-        impl Answer for $from {
-            fn answer<'b, 'v>(self, _: &str) -> Outcome<'b, 'v> {
-                Ok(CowVal::owned(<$to>::from(self)))
-            }
-        }
-    )*};
-}
-
-answers! {
-    bool => CelBool, i64 => CelInt, u64 => CelUInt, f64 => CelDouble, String => CelString, CelList<'static> => CelList, Ip => Ip,
-    Quantity => Quantity, Semver => Semver, Timestamp => Timestamp, Duration => Duration
-}
-
-impl Answer for Ordering {
-    fn answer<'b, 'v>(self, function: &str) -> Outcome<'b, 'v> {
-        (self as i64).answer(function)
-    }
-}
-
-impl<T: Answer> Answer for Result<T, String> {
-    fn answer<'b, 'v>(self, function: &str) -> Outcome<'b, 'v> {
-        self.map_err(|error| failed(function, error))?.answer(function)
-    }
-}
 
 /// Declares functions with the types of their arguments: a `method` is called on its first one.
 macro_rules! declare {
@@ -176,15 +139,6 @@ pub(crate) fn check_literal(function: &str, arguments: usize, text: &str) -> Res
         (name, 1) if name.starts_with("get") => time::offset(text).map(drop),
         _ => Ok(()),
     }
-}
-
-fn failed(function: &str, error: impl ToString) -> ExecutionError {
-    ExecutionError::function_error(function, error)
-}
-
-/// An argument that is missing or of another type, which the types of the overload rule out.
-fn missing(function: &str) -> ExecutionError {
-    failed(function, "an argument is of another type")
 }
 
 fn declare_times(env: &mut Env) -> Result<(), DeclarationError> {

@@ -173,6 +173,9 @@ const LEFT_OUT: &str = "url isURL getScheme getHost getHostname getPort getEscap
     containsCIDR masked prefixLength sets.contains sets.intersects sets.equivalent transformList transformMap \
     transformMapEntry sortBy format.named validate authorizer cel.bind first last";
 
+/// Before the key of a map of texts that reads as `""` where it is absent. No key of Kubernetes begins with it.
+pub(crate) const LENIENT: char = '@';
+
 /// Variables for the types of one call: `A` to `Z`.
 pub(crate) const VARIABLES: usize = 26;
 

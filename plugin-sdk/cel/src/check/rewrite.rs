@@ -7,11 +7,9 @@ use cel::{
 
 use crate::{
     functions::{KEYS, RANGE, SHOW},
+    schema::LENIENT,
     types::Ty,
 };
-
-/// Before the key of a map of texts that reads as `""` where it is absent. No key of Kubernetes begins with it.
-pub(crate) const LENIENT: char = '@';
 
 /// The key of a read that never fails.
 pub(super) fn lenient(key: &str) -> String {

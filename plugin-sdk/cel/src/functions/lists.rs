@@ -10,7 +10,7 @@ use cel::{
     },
 };
 
-use super::{Answer, Args, Outcome, failed};
+use super::answer::{Answer, Args, Outcome, failed, missing};
 use crate::values::world::OBJECTS;
 
 /// The keys of a map, in their order: a loop over a map must run in the same order each time. No expression can name it.
@@ -79,7 +79,7 @@ pub(super) fn declare(env: &mut Env) -> Result<(), DeclarationError> {
 /// The elements of the list that a function is called on.
 fn items<'a, 'v>(args: &'a [CowVal<'_, 'v>]) -> Result<Vec<&'a (dyn Val + 'v)>, ExecutionError> {
     let list = args.first().and_then(|list| list.as_iterable());
-    let mut iterator = list.ok_or_else(|| super::missing("list"))?.iter();
+    let mut iterator = list.ok_or_else(|| missing("list"))?.iter();
     Ok(std::iter::from_fn(|| iterator.next()).collect())
 }
 
@@ -101,7 +101,7 @@ fn extreme<'b, 'v>(args: &Args<'b, 'v>, wanted: Ordering) -> Outcome<'b, 'v> {
 fn sum<'b, 'v>(args: &Args<'b, 'v>) -> Outcome<'b, 'v> {
     let mut total = args[1].clone().into_owned();
     for item in items(args)? {
-        total = total.as_adder().ok_or_else(|| super::missing("sum"))?.add(item)?.into_owned();
+        total = total.as_adder().ok_or_else(|| missing("sum"))?.add(item)?.into_owned();
     }
     Ok(CowVal::Owned(total))
 }

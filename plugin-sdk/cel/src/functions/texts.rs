@@ -8,7 +8,7 @@ use cel::{
     },
 };
 
-use super::failed;
+use super::answer::{failed, missing};
 use crate::values::time::{Duration, Timestamp};
 
 /// A double as Go's `%g` writes it.
@@ -67,7 +67,7 @@ pub(super) fn show(value: &dyn Val, is_within: bool) -> Result<String, Execution
             let shown: Result<Vec<_>, _> = items.map(|item| show(item, true)).collect();
             format!("[{}]", shown?.join(", "))
         } else {
-            let map = value.as_indexer().ok_or_else(|| super::missing("format"))?;
+            let map = value.as_indexer().ok_or_else(|| missing("format"))?;
             let entry = |key: &dyn Val| Ok(format!("{}:{}", show(key, true)?, show(map.get(key)?.as_ref(), true)?));
             let mut shown = items.map(entry).collect::<Result<Vec<_>, ExecutionError>>()?;
             shown.sort();

@@ -17,7 +17,7 @@ use cel::{
 use plimsoll_policy::{LabelCount, Node, Owner, Placed, Pod, Selector, Taint};
 
 use super::{quantity::Quantity, time::Timestamp, value};
-use crate::{check::LENIENT, json::Json};
+use crate::{json::Json, schema::LENIENT};
 
 /// Seconds that `now` is rounded down to.
 const GRANULARITY: u32 = 60;
