@@ -31,6 +31,7 @@ fn scheduler_config_has_one_extender_for_each_group() {
     assert_eq!(extender["managedResources"][0]["name"], "example.com/gpu-mem");
     // By whole nodes plimsoll need not see the cluster, and then it cannot bind.
     assert!(extender.get("bindVerb").is_none(), "{extender}");
+    assert!(printed.err.contains("treats every node as empty in its own scores"), "{printed:?}");
 }
 
 /// A directory with `gpu-binpack` in these groups, each with a mode.
