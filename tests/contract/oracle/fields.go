@@ -11,7 +11,8 @@ import (
 	resource "k8s.io/api/resource/v1"
 )
 
-// Prints the fields of the objects that people write: a line for each type, with the type of each field that has fields.
+// Prints the fields of the objects that people write: a line for each type, with the type of each field that has fields,
+// or is a map of texts.
 func printFields() {
 	types := map[string]string{}
 	for _, kind := range []any{v1.Pod{}, v1.Node{}, v1.Namespace{}, resource.DeviceClass{}} {
@@ -40,6 +41,8 @@ func fieldsOf(types map[string]string, of reflect.Type) (fields string) {
 		// Times, quantities and the like are written as one value.
 		hasOwnForm := reflect.PointerTo(kind).Implements(reflect.TypeFor[json.Unmarshaler]())
 		switch {
+		case kind == reflect.TypeFor[map[string]string]():
+			fields += " " + name + ":texts"
 		case name == "" && field.Anonymous:
 			fields += fieldsOf(types, kind)
 		case kind.Kind() == reflect.Struct && !hasOwnForm:

@@ -40,6 +40,11 @@ fn a_malformed_case_is_told_with_its_line_its_field_and_what_was_expected() {
             "cases/a.yaml:5: pod.metadata: ",
             "unknown key 'anotations': expected one of name, ",
         ),
+        (
+            "description: d\nexpect: {}\npod:\n  metadata:\n    annotations: {a: 3}",
+            "cases/a.yaml:5: pod.metadata.annotations.a: ",
+            "found integer `3`: expected text",
+        ),
         ("description: d\nexpect: {}\npod: {specc: {}}", "cases/a.yaml:3: pod: ", "unknown key 'specc'"),
         (
             "description: d\nnodes:\n- metadata: {lables: {}}",

@@ -4,12 +4,12 @@ use std::{collections::HashMap, fmt, sync::LazyLock};
 
 use serde::{
     Deserialize, Deserializer,
-    de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor},
+    de::{DeserializeSeed, Error, MapAccess, SeqAccess, Unexpected, Visitor},
 };
 use serde_json::{Map, Value};
 
-/// A line for each type: its name and its fields, `field:Type` where these have fields again. `tests/contract/oracle fields`
-/// prints it from Kubernetes' own types.
+/// A line for each type: its name and its fields, `field:Type` where these have fields again, and `field:texts` for a map of
+/// texts. `tests/contract/oracle fields` prints it from Kubernetes' own types.
 const TABLE: &str = include_str!("fields.txt");
 
 static TYPES: LazyLock<HashMap<&str, Fields>> = LazyLock::new(|| TABLE.lines().map(fields).collect());
@@ -23,7 +23,15 @@ struct Fields {
 
 /// Reads an object of a kind, and refuses keys that Kubernetes does not know; of another kind it takes any object.
 #[derive(Clone, Copy)]
-pub struct KnownKeys(Option<&'static Fields>);
+pub struct KnownKeys(Content);
+
+#[derive(Clone, Copy)]
+enum Content {
+    Any,
+    Object(&'static Fields),
+    /// A map of texts, such as annotations, or one of these texts.
+    Texts,
+}
 
 fn fields(line: &'static str) -> (&'static str, Fields) {
     let (name, fields) = line.split_once(' ').unwrap_or((line, ""));
@@ -32,12 +40,29 @@ fn fields(line: &'static str) -> (&'static str, Fields) {
     (name, Fields { names, types })
 }
 
+// === impl Content ===
+
+impl Content {
+    /// Of a type in the table.
+    fn of(name: &str) -> Self {
+        if name == "texts" { Self::Texts } else { TYPES.get(name).map_or(Self::Any, Self::Object) }
+    }
+}
+
 // === impl KnownKeys ===
 
 impl KnownKeys {
     /// For an object of this kind.
     pub fn of(kind: &str) -> Self {
-        Self(TYPES.get(kind))
+        Self(Content::of(kind))
+    }
+
+    /// A value that is no object; what should be one is left to the reader of the object.
+    fn scalar<E: Error>(self, value: Value, found: Unexpected<'_>) -> Result<Value, E> {
+        match self.0 {
+            Content::Texts => Err(E::invalid_type(found, &"text")),
+            _ => Ok(value),
+        }
     }
 }
 
@@ -46,8 +71,8 @@ impl<'de> DeserializeSeed<'de> for KnownKeys {
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
         match self.0 {
-            Some(_) => deserializer.deserialize_any(self),
-            None => Value::deserialize(deserializer),
+            Content::Any => Value::deserialize(deserializer),
+            _ => deserializer.deserialize_any(self),
         }
     }
 }
@@ -75,7 +100,6 @@ impl<'de> Visitor<'de> for KnownKeys {
         Ok(Value::Array(items))
     }
 
-    // A single value in place of an object: who reads the object says what is wrong with it.
     fn visit_unit<E: Error>(self) -> Result<Value, E> {
         Ok(Value::Null)
     }
@@ -85,34 +109,33 @@ impl<'de> Visitor<'de> for KnownKeys {
     }
 
     fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
-        Ok(value.into())
+        self.scalar(value.into(), Unexpected::Bool(value))
     }
 
     fn visit_i64<E: Error>(self, number: i64) -> Result<Value, E> {
-        Ok(number.into())
+        self.scalar(number.into(), Unexpected::Signed(number))
     }
 
     fn visit_u64<E: Error>(self, number: u64) -> Result<Value, E> {
-        Ok(number.into())
+        self.scalar(number.into(), Unexpected::Unsigned(number))
     }
 
     fn visit_f64<E: Error>(self, number: f64) -> Result<Value, E> {
-        Ok(number.into())
+        self.scalar(number.into(), Unexpected::Float(number))
     }
 }
 
 /// Reads a key, and finds the type of its value. The error is made here, where a parser knows the key's place.
-struct KnownKey(Option<&'static Fields>);
+struct KnownKey(Content);
 
 impl<'de> DeserializeSeed<'de> for KnownKey {
     type Value = (String, KnownKeys);
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         let key = String::deserialize(deserializer)?;
-        let Some(fields) = self.0 else { return Ok((key, KnownKeys(None))) };
-        match fields.names.iter().position(|name| *name == key) {
-            Some(at) => Ok((key, KnownKeys(fields.types[at].and_then(|of| TYPES.get(of))))),
-            None => Err(Error::unknown_field(&key, &fields.names)),
-        }
+        let Content::Object(fields) = self.0 else { return Ok((key, KnownKeys(self.0))) };
+        let at = fields.names.iter().position(|name| *name == key);
+        let at = at.ok_or_else(|| Error::unknown_field(&key, &fields.names))?;
+        Ok((key, KnownKeys(fields.types[at].map_or(Content::Any, Content::of))))
     }
 }
