@@ -60,7 +60,14 @@ pub fn objects(manifest: &str) -> Result<Vec<Value>> {
     documents.map(|document| serde_saphyr::from_str(document).with_context(|| document.to_owned())).collect()
 }
 
-/// The one object of a kind.
+/// The configuration of the chart's second scheduler.
+pub fn scheduler_config(objects: &[Value]) -> Value {
+    let is_its = |object: &&Value| object["kind"] == "ConfigMap" && object["metadata"]["name"] == "plimsoll-scheduler";
+    let text = objects.iter().find(is_its).and_then(|object| object["data"]["config.yaml"].as_str());
+    serde_saphyr::from_str(text.unwrap_or_default()).unwrap_or_default()
+}
+
+/// The first object of a kind, by name.
 ///
 /// # Errors
 /// If there is none.

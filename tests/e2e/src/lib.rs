@@ -15,7 +15,7 @@ mod version;
 
 pub use balancer::Balancer;
 pub use burst::{Burst, BurstOutcome, may_write, wait_for_bound};
-pub use chart::{chart, helm, objects, of_kind, render, value_files};
+pub use chart::{chart, helm, objects, of_kind, render, scheduler_config, value_files};
 pub use control_plane::{ControlPlane, Scheduler};
 pub use metrics::SchedulerMetrics;
 pub use objects::{node, pod};

@@ -31,6 +31,7 @@ fn scheduler_config_has_one_extender_for_each_group() {
     assert_eq!(extender["managedResources"][0]["name"], "example.com/gpu-mem");
     // By whole nodes plimsoll need not see the cluster, and then it cannot bind.
     assert!(extender.get("bindVerb").is_none(), "{extender}");
+    assert!(printed.err.contains("treats every node as empty in its own scores"), "{printed:?}");
 }
 
 /// A directory with `gpu-binpack` in these groups, each with a mode.
@@ -138,19 +139,6 @@ fn a_group_whose_filter_counts_binds_where_it_can_and_the_command_says_where_it_
     no_places("z/gpu-binpack.yaml");
     let (lines, remark) = binds(&[]);
     assert!(lines == 1 && remark.contains("(b/at-most, c/at-most)"), "{remark}");
-}
-
-#[test]
-fn the_second_scheduler_has_the_extenders_that_the_command_prints() {
-    let policies = text(policies());
-    let url = "http://plimsoll.plimsoll.svc:8888";
-    let printed = run(&["scheduler-config", "--no-compile-cache", "--policies", policies, "--url", url, "--no-bind"]);
-    let (_, extenders) = printed.out.split_once("\nextenders:\n").unwrap();
-    let file = fs::read_to_string(plimsoll_harness::workspace().join("deploy/kube-scheduler.yaml")).unwrap();
-    assert!(
-        file.ends_with(&format!("\nextenders:\n{extenders}")),
-        "deploy/kube-scheduler.yaml does not end with\n{extenders}"
-    );
 }
 
 /// A group with one policy that asks for a resource; `gpu-binpack` has a bind, `zone-spread` has not.
