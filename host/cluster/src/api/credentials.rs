@@ -6,7 +6,10 @@ use http::Uri;
 use kube::{Config, config::Kubeconfig};
 use plimsoll_system::error_chain;
 
-use super::error::ConnectError;
+use super::{error::ConnectError, proxy};
+
+/// Stands for no proxy in a kubeconfig: else the client takes `$HTTPS_PROXY`, for whatever URL.
+const DIRECT: &str = "direct";
 
 /// The source of the API server's address and credentials.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,11 +43,16 @@ impl Credentials {
         };
         let config = file.and_then(|mut file| {
             file.current_context = context.map(str::to_owned).or(file.current_context);
+            for cluster in file.clusters.iter_mut().filter_map(|named| named.cluster.as_mut()) {
+                cluster.proxy_url = cluster.proxy_url.take().filter(|url| !url.is_empty()).or(Some(DIRECT.to_owned()));
+            }
             Config::try_from(file)
         });
         match config {
-            Ok(Config { proxy_url: Some(proxy), .. }) => Err(ConnectError::Proxy { path, proxy: shown_url(&proxy) }),
-            Ok(config) => Ok(config),
+            Ok(mut config) => match config.proxy_url.take().filter(|url| *url != DIRECT) {
+                Some(proxy) => Err(refused(format!("kubeconfig {} names", path.display()), &proxy)),
+                None => direct(config),
+            },
             Err(error) => {
                 // Below the first line the parser quotes the file, which may have tokens.
                 let cause = error_chain(&error).lines().next().unwrap_or_default().to_owned();
@@ -52,6 +60,22 @@ impl Credentials {
             }
         }
     }
+}
+
+/// The configuration, unless the environment names a proxy for its URL.
+fn direct(config: Config) -> Result<Config, ConnectError> {
+    match proxy::of(&config.cluster_url, |name| env::var(name).ok()) {
+        None => Ok(config),
+        Some((variable, proxy)) => {
+            let host = config.cluster_url.host().unwrap_or_default();
+            let named_by = format!("$NO_PROXY does not cover {host}, and ${variable} names");
+            Err(refused(named_by, &proxy.parse().unwrap_or_default()))
+        }
+    }
+}
+
+fn refused(named_by: String, proxy: &Uri) -> ConnectError {
+    ConnectError::Proxy { named_by, proxy: shown_url(proxy) }
 }
 
 /// A URL without the parts that may be credentials: its user and its query.
