@@ -1,9 +1,12 @@
 //! The address of the API server and the credentials for it: a kubeconfig, or a service account.
 
-use std::{env, path::PathBuf};
+use std::{env, io::ErrorKind, path::PathBuf};
 
 use http::Uri;
-use kube::{Config, config::Kubeconfig};
+use kube::{
+    Config,
+    config::{Kubeconfig, KubeconfigError},
+};
 use plimsoll_system::error_chain;
 
 use super::{error::ConnectError, proxy};
@@ -37,8 +40,9 @@ impl Credentials {
             }
             Self::File(path) => (path.clone(), Kubeconfig::read_from(path)),
             Self::Environment => {
-                let paths = env::var_os("KUBECONFIG").unwrap_or_default().into();
-                (paths, Kubeconfig::from_env().map(Option::unwrap_or_default))
+                let paths = env::var_os("KUBECONFIG").unwrap_or_default();
+                let merged = merged(env::split_paths(&paths));
+                (paths.into(), merged)
             }
         };
         let config = file.and_then(|mut file| {
@@ -60,6 +64,18 @@ impl Credentials {
             }
         }
     }
+}
+
+/// What these files have together; as for kubectl, some may not exist.
+fn merged(paths: impl Iterator<Item = PathBuf>) -> Result<Kubeconfig, KubeconfigError> {
+    let is_absent = |error: &KubeconfigError| matches!(error, KubeconfigError::ReadConfig(cause, _) if cause.kind() == ErrorKind::NotFound);
+    let read = paths.filter(|path| !path.as_os_str().is_empty()).map(Kubeconfig::read_from);
+    let mut present = read.filter(|file| !file.as_ref().is_err_and(is_absent));
+    present.try_fold(Kubeconfig::default(), |merged, file| {
+        let mut file = file?;
+        file.current_context = file.current_context.filter(|name| !name.is_empty());
+        merged.merge(file)
+    })
 }
 
 /// The configuration, unless the environment names a proxy for its URL.
