@@ -124,6 +124,56 @@ fn a_command_invents_no_cluster_and_says_which_one_it_asked_about() {
     }
 }
 
+/// A kubeconfig for an API server.
+fn kubeconfig(server: &str) -> String {
+    format!(
+        "clusters: [{{name: c, cluster: {{server: '{server}'}}}}]\ncontexts: [{{name: x, context: {{cluster: c, user: u}}}}]
+current-context: x\nusers: [{{name: u, user: {{}}}}]"
+    )
+}
+
+/// As kubectl: a file that is absent is skipped, and what two files name, the first one says.
+#[test]
+fn the_environment_names_several_kubeconfigs_and_some_may_be_absent() {
+    let directory = tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    fs::write(at("pod.json"), POD).unwrap();
+    fs::write(at("empty"), "current-context: ''").unwrap();
+    fs::write(at("first"), kubeconfig("http://127.0.0.1:1")).unwrap();
+    fs::write(at("second"), kubeconfig("http://127.0.0.1:2")).unwrap();
+    let (pod, here) = (at("pod.json"), text(directory.path()));
+    let files = ["absent", "empty", "first", "absent", "second"].map(|file| format!("{here}/{file}")).join(":");
+    let rest = ["run", "--no-compile-cache", "--timeout", "100ms", "--policies", text(policies()), "--pod", text(&pod)];
+    let printed = plimsoll_with(directory.path(), &[("KUBECONFIG", &files)], &rest).unwrap();
+    assert!(printed.err.contains("http://127.0.0.1:1/ was not heard of"), "{printed:?}");
+}
+
+#[test]
+fn an_api_server_behind_a_proxy_is_refused_and_the_variable_that_names_the_proxy_is_told() {
+    let directory = tempdir().unwrap();
+    let (pod, config) = (directory.path().join("pod.json"), directory.path().join("kubeconfig"));
+    fs::write(&pod, POD).unwrap();
+    let rest = ["--no-compile-cache", "--policies", text(policies()), "--pod", text(&pod), "--timeout", "100ms"];
+    let proxied = |no_proxy: &str| {
+        let proxies = [("HTTPS_PROXY", "http://user:secret@127.0.0.1:1"), ("HTTP_PROXY", "proxy:1")];
+        let environment = [&proxies[..], &[("NO_PROXY", no_proxy)]].concat();
+        let printed = plimsoll_with(
+            directory.path(),
+            &environment,
+            &[&["run", "--kubeconfig", text(&config)], &rest[..]].concat(),
+        );
+        printed.unwrap().err
+    };
+    fs::write(&config, kubeconfig("https://192.0.2.1:6443")).unwrap();
+    let error = proxied("10.0.0.0/8");
+    let expected =
+        "$NO_PROXY does not cover 192.0.2.1, and $HTTPS_PROXY names the proxy http://127.0.0.1:1/, and plimsoll";
+    assert!(error.contains(expected) && !error.contains("secret"), "{error}");
+    assert!(proxied("192.0.2.0/24").contains("https://192.0.2.1:6443/ was not heard of"));
+    fs::write(&config, kubeconfig("http://127.0.0.1:1")).unwrap();
+    assert!(proxied("").contains("http://127.0.0.1:1/ was not heard of"));
+}
+
 /// One node with one device, which the pod itself has: where it is, it fits.
 #[test]
 fn a_pod_that_is_placed_is_not_counted_against_itself_and_its_bind_can_be_tried() {

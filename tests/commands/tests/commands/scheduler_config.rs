@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use plimsoll_commands::{Printed, matches_golden, plimsoll};
+use plimsoll_commands::{Printed, matches_golden, plimsoll, plimsoll_with};
 use plimsoll_harness::{TempDir, guest, policies, tempdir};
 use serde_json::{Value, json};
 
@@ -13,6 +13,20 @@ fn scheduler_config_has_the_verbs_that_the_policies_have() {
     let printed = run(&["scheduler-config", "--no-compile-cache", "--policies", text(policies())]);
     assert_eq!(printed.code, Some(0), "{printed:?}");
     matches_golden("scheduler-config.yaml", &printed.out).unwrap();
+}
+
+/// `$KUBECONFIG` is the operator's, and may be a list; the file is for the scheduler's machine.
+#[test]
+fn the_kubeconfig_of_the_environment_is_not_written_into_the_file() {
+    let directory = binders(&[("b", "enforce")]);
+    let print = |more: &[&str]| {
+        let args = ["scheduler-config", "--no-compile-cache", "--output", "json", "--policies", "."];
+        let environment = [("KUBECONFIG", "/home/me/a:/home/me/b"), ("PLIMSOLL_KUBECONFIG", "/home/me/a")];
+        let printed = plimsoll_with(directory.path(), &environment, &[&args, more].concat()).unwrap();
+        serde_json::from_str::<Value>(&printed.out).unwrap()["clientConnection"]["kubeconfig"].clone()
+    };
+    assert_eq!(print(&[]), Value::Null);
+    assert_eq!(print(&["--kubeconfig", "/etc/scheduler.conf"]), "/etc/scheduler.conf");
 }
 
 #[test]

@@ -29,8 +29,9 @@ pub struct KnownKeys(Content);
 enum Content {
     Any,
     Object(&'static Fields),
-    /// A map of texts, such as annotations, or one of these texts.
+    /// A map of texts, such as annotations.
     Texts,
+    Text,
 }
 
 fn fields(line: &'static str) -> (&'static str, Fields) {
@@ -60,7 +61,7 @@ impl KnownKeys {
     /// A value that is no object; what should be one is left to the reader of the object.
     fn scalar<E: Error>(self, value: Value, found: Unexpected<'_>) -> Result<Value, E> {
         match self.0 {
-            Content::Texts => Err(E::invalid_type(found, &"text")),
+            Content::Text => Err(E::invalid_type(found, &"text")),
             _ => Ok(value),
         }
     }
@@ -133,7 +134,11 @@ impl<'de> DeserializeSeed<'de> for KnownKey {
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         let key = String::deserialize(deserializer)?;
-        let Content::Object(fields) = self.0 else { return Ok((key, KnownKeys(self.0))) };
+        let fields = match self.0 {
+            Content::Object(fields) => fields,
+            Content::Texts => return Ok((key, KnownKeys(Content::Text))),
+            Content::Any | Content::Text => return Ok((key, KnownKeys(Content::Any))),
+        };
         let at = fields.names.iter().position(|name| *name == key);
         let at = at.ok_or_else(|| Error::unknown_field(&key, &fields.names))?;
         Ok((key, KnownKeys(fields.types[at].map_or(Content::Any, Content::of))))
