@@ -172,27 +172,17 @@ fn json(printed: &Printed) -> Value {
     serde_json::from_str(&printed.out).unwrap()
 }
 
-const TLS: [&str; 10] = [
-    "--url",
-    "https://plimsoll.kube-system.svc:8888",
-    "--ca-file",
-    "/etc/kubernetes/plimsoll/ca.crt",
-    "--cert-file",
-    "/etc/kubernetes/plimsoll/tls.crt",
-    "--key-file",
-    "/etc/kubernetes/plimsoll/tls.key",
-    "--server-name",
-    "plimsoll.test",
-];
+const FLAGS: &str = "--url https://plimsoll.kube-system.svc:8888 --ca-file /etc/kubernetes/plimsoll/ca.crt \
+    --cert-file /etc/kubernetes/plimsoll/tls.crt --key-file /etc/kubernetes/plimsoll/tls.key --server-name plimsoll.test \
+    --profile default-scheduler,batch --profile gpu --kubeconfig /etc/scheduler.conf \
+    --ignored-by-scheduler example.com/gpu-mem --ignorable";
 
 #[test]
 fn every_option_has_its_place_in_the_configuration() {
     let directory = tempdir().unwrap();
     lay_group(directory.path(), "gpu", "gpu-binpack", "example.com/gpu-mem");
     lay_group(directory.path(), "licences", "zone-spread", "example.com/licence");
-    let more = ["--profile", "default-scheduler,batch", "--profile", "gpu", "--kubeconfig", "/etc/scheduler.conf"];
-    let more = [&TLS[..], &more, &["--ignored-by-scheduler", "example.com/gpu-mem", "--ignorable"]].concat();
-    let printed = print(directory.path(), &more);
+    let printed = print(directory.path(), &FLAGS.split_whitespace().collect::<Vec<_>>());
     assert_eq!(printed.code, Some(0), "{printed:?}");
     assert!(printed.err.contains("replaces the ignoredResources of your own NodeResourcesFitArgs"), "{printed:?}");
     matches_golden("scheduler-config-full.yaml", &printed.out).unwrap();
