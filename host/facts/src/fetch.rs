@@ -10,7 +10,7 @@ use hyper_util::{
     client::legacy::{Client, connect::HttpConnector},
     rt::TokioExecutor,
 };
-use plimsoll_core::{FactSource, excerpt};
+use plimsoll_core::excerpt;
 use plimsoll_system::{bounded_file::read_file, error_chain};
 use rustls::{
     ClientConfig, RootCertStore,
@@ -24,7 +24,7 @@ use tokio::{
 
 use crate::{
     config::{HttpSource, SourceConfig, SourceKind},
-    parse::{self, Content},
+    parse::{self, Content, Parsed},
 };
 
 /// Maximum bytes of an answer: the samples of 30,000 nodes.
@@ -48,12 +48,13 @@ pub type ReadConfigMap = Arc<dyn Fn(String, String) -> ConfigMapRead + Send + Sy
 ///
 /// # Errors
 /// The text for operators.
-pub(crate) async fn read(source: &SourceConfig, read_config_map: Option<&ReadConfigMap>) -> Result<FactSource, String> {
+pub(crate) async fn read(source: &SourceConfig, read_config_map: Option<&ReadConfigMap>) -> Result<Parsed, String> {
     let content = timeout(source.timeout, content(&source.kind, read_config_map)).await;
     let late = |_| Err(format!("no whole answer came within {}", humantime::format_duration(source.timeout)));
     // Megabytes of JSON take too long for an async thread.
     let facts = content.unwrap_or_else(late).and_then(|content| block_in_place(|| parse::parse(source, content)));
-    facts.map_err(|error| excerpt(&error, MAX_ERROR_BYTES))
+    let Parsed { facts, gaps } = facts.map_err(|error| excerpt(&error, MAX_ERROR_BYTES))?;
+    Ok(Parsed { facts, gaps: gaps.map(|gaps| excerpt(&gaps, MAX_ERROR_BYTES)) })
 }
 
 async fn content(kind: &SourceKind, read_config_map: Option<&ReadConfigMap>) -> Result<Content, String> {
