@@ -229,7 +229,7 @@ fn build(
 fn configured(content: &Content, policy: Arc<dyn Policy>) -> Result<(Arc<dyn Policy>, PolicyConfig), FileRefusal> {
     let sidecar = &content.sidecar.sidecar;
     let mut config = sidecar.config.clone();
-    let counts = config.counts && policy.may_read_pods() && policy.verbs().has(Verb::Filter);
+    let counts = config.counts && policy.reads().counts_pods() && policy.verbs().has(Verb::Filter);
     let text = match (policy.program(), sidecar.stdio) {
         (None, Some(_)) => "stdio: the module says by its exports which verbs it answers; this key is for a program",
         _ if config.places != PlaceMode::default() && !counts => {
