@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use crate::model::{Ask, BindAnswer, Fault, NodeSource, Policy, Preemption, ReadSet, Verb, Verbs, Verdict, View};
 
+/// Makes the settings of the interpreter of those of a policy.
+type WithSource = dyn Fn(&str) -> Arc<str> + Send + Sync;
+
 /// A policy whose source an interpreter gets with the settings. The interpreter has more verbs and imports than the
 /// policy needs, so both are given.
 pub struct InterpretedPolicy {
     interpreter: Arc<dyn Policy>,
     verbs: Verbs,
     reads: ReadSet,
-    /// Makes the settings of the interpreter of those of the policy.
-    with_source: Box<dyn Fn(&str) -> Arc<str> + Send + Sync>,
+    with_source: Box<WithSource>,
     /// The settings of the policy, and what the interpreter gets for them: spares are found by the latter's address.
     settings: Arc<str>,
     passed: Arc<str>,
