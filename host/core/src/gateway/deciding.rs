@@ -81,7 +81,9 @@ impl Deciding<'_> {
         {
             gateway.leave(query.pod.uid());
         }
-        let is_own_nomination = self.note_nomination(query, now);
+        // Where clients are authenticated, only kube-scheduler's questions are kept, and change what becomes of a pod.
+        let is_scheduler = query.may_bind || gateway.binder.get().is_none();
+        let is_own_nomination = is_scheduler && self.note_nomination(query, now);
         let context = self.context(query, OwnPlace::AsThePodSays)?;
         let (mut outcome, mut after) = self.decide(&self.caller(query.received), |caller| {
             let outcome = decide::filter(caller, &self.group, &context)?;
@@ -98,7 +100,9 @@ impl Deciding<'_> {
             self.give_place(early, query, &context, &mut outcome);
         }
         let left = query.nodes.len() - outcome.rejected.len();
-        if left == 0 && context.len() > 0 {
+        if !is_scheduler {
+            // Its answer is about the nodes that it names.
+        } else if left == 0 && context.len() > 0 {
             self.refuse(query, &context, is_own_nomination, &mut outcome)?;
         } else {
             gateway.waiting.passed(&self.name, &query.pod, context.len(), now);
@@ -144,6 +148,7 @@ impl Deciding<'_> {
         let Some(node) = context.node_name(index) else { return };
         if gateway.early.give(early, &query.pod, now) {
             gateway.hold(&query.pod, &node, now + MAX_LIFETIME);
+            gateway.nominations.prolong(query.pod.uid(), &node, now + MAX_LIFETIME);
             gateway.notify_keeper();
         }
     }
@@ -241,7 +246,11 @@ impl Deciding<'_> {
         let asking = (&caller, &self.group, self.moment.clone(), yields);
         // The newest cluster, each time: a bind is decided by what earlier binds have taken.
         let bound = decide::bind(asking, binder.as_ref(), query, call, &gateway.binds, || gateway.cluster());
-        gateway.early.settled(&query.uid, gateway.clock.now());
+        if bound.is_ok() {
+            gateway.early.settled(&query.uid, gateway.clock.now());
+        } else if gateway.early.not_bound(&query.uid) {
+            gateway.end_places(&[query.uid.as_ref().into()]);
+        }
         bound
     }
 

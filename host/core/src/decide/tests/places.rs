@@ -115,7 +115,7 @@ fn mk_world(members: Vec<Arc<Member>>, nodes: &[Json], leader: Leader, has_just_
     board.publish();
     fixture.gateway.set_binder(Arc::clone(&board) as _);
     fixture.gateway.set_places(Arc::clone(&board) as _);
-    fixture.gateway.set_keeper(false, Box::new(|| {}));
+    fixture.gateway.set_keeper(true, Box::new(|| {}));
     (fixture, board)
 }
 
@@ -238,6 +238,69 @@ fn at_bind_a_pod_without_a_place_yields_to_places_and_one_with_a_place_does_not(
     assert_eq!(bind(&fixture, "a@g", place), Ok(BindOutcome::Bound));
     let refused = bind(&fixture, "p", place);
     assert!(matches!(refused, Err(DecideError::Unbound(Unbound::Refused(_)))), "the limit holds: {refused:?}");
+}
+
+#[test]
+fn a_bind_that_fails_ends_the_place() {
+    let (fixture, board) = mk_three_with(PlaceMode::Early);
+    let place = ask(&fixture, "a@g")[0];
+    board.bound.lock().unwrap().push(mk_pod("x").placed_on(place, &BTreeMap::new(), &BTreeMap::new()));
+    board.publish();
+    assert!(bind(&fixture, "a@g", place).is_err());
+    assert!(board.held.lock().unwrap().is_empty());
+}
+
+/// 150 nodes; the limit holds for three of them, and the others are not for the pod `p`, which waits.
+fn mk_pool() -> (Fixture, Arc<Board>) {
+    let pool = FakePolicy::default().function().filter_each(|view, node| match name_of(view, node).as_str() {
+        "n0" | "n1" | "n2" => Verdict::Fits,
+        _ => unschedulable("outside the pool"),
+    });
+    let nodes: Vec<Json> = (0..150).map(|at| mk_node(&format!("n{at}"), &[])).collect();
+    let members = vec![mk_member("pool", pool, |_| {}), mk_limit(PlaceMode::All)];
+    let (fixture, board) = mk_world(members, &nodes, Leader::ThisReplica, false);
+    fixture.gateway.answer_for_whole_cluster();
+    let shown = WaitingPod { pod: mk_pod("p"), nominated: None };
+    fixture.gateway.waiting_changed(WaitingChange::Shown(shown));
+    (fixture, board)
+}
+
+/// Asks about nodes outside of the pool; returns the node that the pod is to be nominated for.
+fn nominated(fixture: &Fixture, may_bind: bool) -> Option<Arc<str>> {
+    let names: Vec<String> = (10..110).map(|at| format!("n{at}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let cows = cows(&names);
+    let query = Query { pod: mk_pod("p"), may_bind, ..fixture.query(Nodes::Names(&cows)) };
+    assert_eq!(fixture.gateway.filter("", &query).unwrap().0.rejected.len(), 100);
+    fixture.clock.advance(Duration::from_millis(100));
+    let (patches, _) = fixture.gateway.keep_places();
+    patches.iter().for_each(|patch| fixture.gateway.nomination_sent(patch, true));
+    patches.first().and_then(|patch| patch.node.clone())
+}
+
+#[test]
+fn a_place_on_the_nominated_node_lasts_until_the_bind() {
+    let (fixture, board) = mk_pool();
+    let node = nominated(&fixture, true).unwrap();
+    let mut pod: Json = serde_json::from_slice(mk_pod("p").json().unwrap()).unwrap();
+    pod["status"] = json!({"nominatedNodeName": &*node});
+    let pod = Arc::new(Pod::from_json(bytes(&pod)).unwrap());
+    let alone = cows(&[&node]);
+    let query = Query { pod, ..fixture.query(Nodes::Names(&alone)) };
+    assert!(fixture.gateway.filter("", &query).unwrap().0.rejected.is_empty());
+    for _ in 0..10 {
+        fixture.clock.advance(SECOND);
+        assert!(fixture.gateway.keep_places().0.is_empty() && board.held.lock().unwrap().contains_key("p"));
+    }
+}
+
+#[test]
+fn a_client_that_may_not_bind_changes_nothing_for_a_pod() {
+    let (fixture, board) = mk_pool();
+    assert_eq!(nominated(&fixture, false), None);
+    assert!(board.held.lock().unwrap().is_empty());
+    assert!(fixture.gateway.pending().iter().all(|pod| pod.asked.is_empty()));
+    assert!(nominated(&fixture, true).is_some());
 }
 
 #[test]

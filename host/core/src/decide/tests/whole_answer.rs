@@ -250,10 +250,24 @@ fn nominations_of_a_restarted_replica_are_taken_back_and_those_of_preemption_are
     fixture.gateway.nomination_sent(&patches[0], true);
     // Preemption has chosen a node meanwhile: the patch would evict a second victim.
     ask(&fixture, &mk_pod(), 10..110);
-    let nominated = Some(NominatedFor { node: "n0".into(), is_own: false });
-    let pod = mk_tried(Some("n0"), "evicts");
-    fixture.gateway.waiting_changed(WaitingChange::Shown(WaitingPod { pod, nominated }));
+    let chosen = |node: &str| {
+        let nominated = Some(NominatedFor { node: node.into(), is_own: false });
+        let pod = mk_tried(Some(node), "evicts");
+        fixture.gateway.waiting_changed(WaitingChange::Shown(WaitingPod { pod, nominated }));
+    };
+    chosen("n0");
     fixture.clock.advance(100 * MS);
+    assert!(due(&fixture).is_empty());
+    ask(&fixture, &mk_pod(), 10..110);
+    fixture.clock.advance(100 * MS);
+    assert!(due(&fixture).is_empty(), "it was there before the question");
+    // It chooses the node that plimsoll has nominated: the end is its own.
+    show(&fixture, &mk_pod(), None);
+    ask(&fixture, &mk_pod(), 10..110);
+    fixture.clock.advance(100 * MS);
+    fixture.gateway.nomination_sent(&due(&fixture)[0], true);
+    chosen("n2");
+    fixture.clock.advance(5_000 * MS);
     assert!(due(&fixture).is_empty());
 }
 
