@@ -253,7 +253,9 @@ impl Gateway {
                     NominationNews::Due => self.notify_keeper(),
                     NominationNews::Cancelled => self.end_nominated_place(uid),
                 }
-                if shown.nominated.as_ref().is_some_and(|nominated| !nominated.is_own) {
+                // The same nomination again is no news: the pod may have got a place since.
+                let is_news = self.waiting.nominated(uid) != shown.nominated;
+                if is_news && shown.nominated.as_ref().is_some_and(|nominated| !nominated.is_own) {
                     self.early.settled(uid, now);
                 } else if self.early.shown(&shown.pod) {
                     self.end_places(&[uid.into()]);

@@ -29,21 +29,17 @@ impl ClusterStore {
             self.forget_waiting(uid);
             return;
         };
-        let is_own = waiting.nominated.as_ref().is_some_and(|nominated| nominated.is_own);
-        self.put_nominated(&uid, nominated, is_own);
+        self.put_nominated(&uid, nominated);
         self.waiting_changes.push(WaitingChange::Shown(waiting));
         self.waiting.insert(uid, self.lists[Resource::Waiting as usize]);
     }
 
-    fn put_nominated(&mut self, uid: &str, pod: Option<Pod>, is_own: bool) {
+    fn put_nominated(&mut self, uid: &str, pod: Option<Pod>) {
         let pod = pod.filter(|_| !self.pods.contains_key(uid));
         if let (Some(known), Some(pod)) = (self.nominated.get_mut(uid), &pod)
             && *known.pod == *pod
         {
             known.left = None;
-            if !is_own {
-                self.leave(uid);
-            }
             return;
         }
         self.end_nomination(uid);

@@ -274,7 +274,9 @@ fn nominated(fixture: &Fixture, may_bind: bool) -> Option<Arc<str>> {
     assert_eq!(fixture.gateway.filter("", &query).unwrap().0.rejected.len(), 100);
     fixture.clock.advance(Duration::from_millis(100));
     let (patches, _) = fixture.gateway.keep_places();
-    patches.iter().for_each(|patch| fixture.gateway.nomination_sent(patch, true));
+    for patch in &patches {
+        fixture.gateway.nomination_sent(patch, true);
+    }
     patches.first().and_then(|patch| patch.node.clone())
 }
 
