@@ -3,7 +3,7 @@ CARGO ?= cargo
 export CARGO_TERM_PROGRESS_WHEN ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help generate demo demo-cluster test simulate oracle lint advisories bench throughput waiting soak fuzz e2e matrix fmt policies
+.PHONY: help generate demo demo-cluster test simulate oracle lint advisories bench throughput waiting soak fuzz e2e matrix fmt guests policies
 
 # The tests that could not run on this machine, with the reason; `make test` prints them at its end.
 SKIPPED := $(CURDIR)/target/skipped-tests
@@ -98,6 +98,9 @@ advisories: ## Look for known vulnerabilities in the dependencies
 generate: ## Write the code that follows from the contract (plugin-sdk/wit)
 	$(CARGO) build --workspace --bin plimsoll-generate
 	target/debug/plimsoll-generate
+
+guests: ## Build the guest for CEL again, to the same bytes (plugin-sdk/cel/cel.wasm)
+	@plugin-sdk/cel/build
 
 fmt: ## Format everything
 	$(CARGO) fmt --all

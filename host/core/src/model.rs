@@ -63,9 +63,9 @@ pub use object::{
 };
 pub use placed::{Placed, Unlisted, UnlistedNode, placed_order};
 pub use places::Places;
-pub use policy::{Ask, CallClass, Limits, NodeSource, Policy, Program};
+pub use policy::{Ask, CallClass, InterpretedPolicy, Limits, NodeSource, Policy, Program};
 pub use quantity::{QuantityError, parse_quantity};
-pub use read::{CandidateRead, Grouping, NodeRead, PlacedRead, PodRead, Read, ReadError, Shown, Value};
+pub use read::{CandidateRead, Grouping, NodeRead, PlacedRead, PodRead, Read, ReadError, ReadSet, Shown, Value};
 pub use real::Real;
 pub use request::{Origin, PodId, RequestId};
 pub use selector::Selector;

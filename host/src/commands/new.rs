@@ -1,5 +1,6 @@
-//! `plimsoll new`: a folder with a policy that builds, is tested and runs at once.
+//! `plimsoll new`: a folder with a policy that builds, is tested and runs at once; for CEL, one file with its cases.
 
+mod cel;
 mod sdk;
 mod template;
 
@@ -28,6 +29,9 @@ pub(super) fn new(args: &NewArgs) -> Result<ExitCode> {
          {MAX_NAME_BYTES}",
         plimsoll_core::escaped(&args.name, |_| false)
     );
+    if language == Language::Cel {
+        return cel::new(&args.name).map(|()| ExitCode::SUCCESS);
+    }
     let folder = PathBuf::from(&args.name);
     ensure!(is_free(&folder)?, "{}: it exists and is not empty: choose another name", folder.display());
     let sdk = Sdk::of(language, &folder);

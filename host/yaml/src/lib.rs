@@ -3,6 +3,8 @@
 //! Each error names line, column and field, and says what was expected. Limits bound the parser's time and memory, since
 //! aliases may expand to gigabytes.
 
+mod place;
+
 use std::{
     fmt::{self, Write as _},
     marker::PhantomData,
@@ -12,6 +14,8 @@ use plimsoll_core::quotable;
 use serde::de::{DeserializeOwned, DeserializeSeed};
 use serde_path_to_error::{Path, Segment, Track};
 use serde_saphyr::{Error, Location, Options, SnippetMode, budget::BudgetBreach, render_options};
+
+pub use self::place::place_in;
 
 /// Maximum depth of lists and maps in each other.
 const MAX_DEPTH: usize = 64;
@@ -120,6 +124,11 @@ impl Format {
 // === impl FieldError ===
 
 impl FieldError {
+    /// An error about the field at this place.
+    pub fn at(field: &str, place: Location, text: impl Into<String>) -> Self {
+        Self { position: position(place), field: field.to_owned(), text: text.into() }
+    }
+
     /// The error of a whole file.
     pub fn of_file(text: &str) -> Self {
         Self { position: None, field: String::new(), text: text.to_owned() }

@@ -24,7 +24,7 @@ pub(super) struct Rejected {
 
 pub(crate) fn filter(caller: &Caller, group: &Group, context: &RequestContext) -> Result<FilterOutcome, DecideError> {
     let (all, mut reasons) = (context.node_set.whole_view(), Reasons::default());
-    let members = group.answering(Mode::Enforce, Verb::Filter, context.pod());
+    let members = group.answering(Mode::Enforce, Verb::Filter, context.pod(), context.in_force());
     let (lookups, mut nodes) = PolicyLookup::<Verdict>::of_all(members, &group.combined[Verb::Filter as usize], &all);
     let mut deciding = lookups.len();
     for policy in lookups {

@@ -310,8 +310,8 @@ impl Deciding<'_> {
 
     /// Defers the calls of shadow policies until after the reply.
     fn defer_shadow(&self, after: &mut PostReplyWork, context: RequestContext, verbs: &'static [Verb]) {
-        let (pod, group) = (context.pod(), self.group.clone());
-        let in_shadow = |verb: &Verb| group.answering(Mode::Shadow, *verb, pod).next().is_some();
+        let (pod, known, group) = (context.pod(), context.in_force(), self.group.clone());
+        let in_shadow = |verb: &Verb| group.answering(Mode::Shadow, *verb, pod, known).next().is_some();
         if verbs.iter().any(in_shadow) {
             after.guest_calls.push(self.shadow(move |caller| decide::shadow(caller, &group, &context, verbs)));
         }

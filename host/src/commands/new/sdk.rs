@@ -43,6 +43,7 @@ impl Sdk {
             Language::Python => (format!("./{FOLDER}"), files::PYTHON),
             Language::Typescript => (format!("./{FOLDER}"), files::TYPESCRIPT),
             Language::Assemblyscript => (format!("./{FOLDER}"), files::ASSEMBLYSCRIPT),
+            Language::Cel => (String::new(), &[][..]),
         };
         let note = format!("The SDK is in {FOLDER}/, a copy of that of plimsoll {}.", env!("CARGO_PKG_VERSION"));
         Self { copied, reference, note, is_checkout: false }

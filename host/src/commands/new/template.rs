@@ -13,6 +13,8 @@ macro_rules! template {
     };
 }
 
+pub(super) use template;
+
 /// For a language whose modules import every function of the contract, whichever the policy calls.
 const COUNTS: &str = "\
 # The filter does not count pods: a read of placed pods, of requests on a node or of a count would be a fault. Remove this
@@ -114,6 +116,8 @@ impl Template {
             Language::Python => &PYTHON,
             Language::Typescript => &TYPESCRIPT,
             Language::Assemblyscript => &ASSEMBLYSCRIPT,
+            // It has files of its own.
+            Language::Cel => &OTHER,
         }
     }
 

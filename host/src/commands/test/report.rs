@@ -106,7 +106,7 @@ impl PolicyReport {
     pub(super) fn new(file: &Path, files: Option<&PolicyFiles>, cases: Vec<CaseReport>) -> Self {
         let shown = |file: &Path| file.display().to_string();
         let sidecar = files.and_then(|files| files.sidecar.as_deref());
-        let module = files.map(|files| shown(&files.module));
+        let module = files.map(|files| shown(files.rule()));
         Self { name: shown(file), file: module, sidecar: sidecar.map(shown), error: None, cases }
     }
 
