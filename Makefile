@@ -11,11 +11,15 @@ SKIPPED := $(CURDIR)/target/skipped-tests
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: policies ## Show the whole of it on a sample cluster (no Kubernetes needed); DEMO='--pods 100'
+demo: first-build policies ## Show the whole of it on a sample cluster (no Kubernetes needed); DEMO='--pods 100'
 	@$(CARGO) build --workspace --bin plimsoll --bin plimsoll-demo
 	@target/debug/plimsoll-demo $(DEMO)
 
-demo-cluster: policies ## The same story in front of a real API server and kube-scheduler (needs Go and openssl)
+.PHONY: first-build
+first-build:
+	@[ -x target/debug/plimsoll ] || echo "The first build takes about 8 minutes on two cores. Cargo names what it builds: the sample policies, then plimsoll with wasmtime. Then the demo prints within seconds what each pod gets, and why."
+
+demo-cluster: first-build policies ## The same story in front of a real API server and kube-scheduler (needs Go and openssl)
 	@tests/e2e/control-plane/build
 	@$(CARGO) build --workspace --bin plimsoll --bin plimsoll-demo-cluster
 	@target/debug/plimsoll-demo-cluster
