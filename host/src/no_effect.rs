@@ -1,6 +1,6 @@
 //! What a sidecar says and has no effect: nobody notices, since nothing fails.
 
-use plimsoll_core::{Cluster, Member, Mode, Roster, Verb};
+use plimsoll_core::{Cluster, Group, Member, Mode, Roster, Verb};
 
 use crate::facts::UNDECLARED_SOURCE;
 
@@ -38,8 +38,8 @@ fn weight(member: &Member, roster: &Roster) -> Option<String> {
     if !scores(member) {
         return Some(format!("the weight {weight} has no effect: the policy does not score"));
     }
-    let weighs = |other: &Member| other.config.mode == Mode::Enforce && other.config.weight > 0 && scores(other);
-    let in_group = roster.group(&member.group).map(|group| group.members()).unwrap_or_default();
-    let is_alone = weighs(member) && in_group.iter().filter(|other| weighs(other)).count() == 1;
+    let counts = |other: &Member| other.config.mode == Mode::Enforce && other.config.weight > 0 && scores(other);
+    let in_group = roster.group(&member.group).map(Group::members).unwrap_or_default();
+    let is_alone = counts(member) && in_group.iter().filter(|other| counts(other)).count() == 1;
     is_alone.then(|| format!("the weight {weight} has no effect, since no other policy of its group scores"))
 }

@@ -160,9 +160,10 @@ async fn connect(
     pin!(connection);
     let ended = select! {
         ended = connection.as_mut() => ended,
-        _ = stopping.changed() => match timeout(LINGER, connection.as_mut()).await {
-            Ok(ended) => ended,
-            Err(_) => {
+        _ = stopping.changed() => {
+            if let Ok(ended) = timeout(LINGER, connection.as_mut()).await {
+                ended
+            } else {
                 connection.as_mut().graceful_shutdown();
                 connection.await
             }

@@ -136,7 +136,7 @@ fn resolve_source(name: &str, raw: Spanned<RawSource>, directory: &Path) -> Resu
         (None, Some(raw), None, None) => {
             let fields = of_kind("http");
             let (every, timeout) = (raw.every.clone(), raw.timeout.clone());
-            let source = fields.http_source(fields.url(&raw.url)?, raw)?;
+            let source = fields.http_source(fields.url(&raw.url)?, &raw)?;
             (fields, SourceKind::Http(source), every, timeout)
         }
         (None, None, Some(RawConfigMap { namespace, name, every, timeout }), None) => {
@@ -194,7 +194,7 @@ impl Fields<'_> {
         let (every, timeout) = (None, None);
         let raw =
             RawHttp { url: at, every, timeout, bearer_token_file, basic_auth, headers, ca_file, cert_file, key_file };
-        Ok(SourceKind::Prometheus(self.http_source(url, raw)?, key))
+        Ok(SourceKind::Prometheus(self.http_source(url, &raw)?, key))
     }
 
     fn url(&self, text: &Text) -> Result<Uri, FieldError> {
@@ -219,7 +219,7 @@ impl Fields<'_> {
         Ok(url)
     }
 
-    fn http_source(&self, url: Uri, raw: RawHttp) -> Result<HttpSource, FieldError> {
+    fn http_source(&self, url: Uri, raw: &RawHttp) -> Result<HttpSource, FieldError> {
         let path = |text: &Text| self.directory.join(&text.value);
         let (secret, login) = match (&raw.bearer_token_file, &raw.basic_auth) {
             (Some(_), Some(basic)) => {
