@@ -1,5 +1,6 @@
 //! A sidecar, the operator's configuration of one policy: as it stands in the file, and as checked values.
 
+mod cel;
 #[cfg(test)]
 mod tests;
 
@@ -12,7 +13,10 @@ use plimsoll_core::{
 use plimsoll_yaml::{FieldError, Format, position};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
-use serde_saphyr::{Location, Spanned};
+use serde_saphyr::Spanned;
+
+pub(crate) use self::cel::CelRule;
+use self::cel::RawCel;
 
 /// Maximum bytes of a sidecar, as of a ConfigMap.
 pub(crate) const MAX_BYTES: u64 = 1 << 20;
@@ -53,6 +57,8 @@ pub(crate) struct Sidecar {
     pub(crate) stdio: Option<Verbs>,
     /// The sources of facts that the policy reads, by name.
     pub(crate) facts: Vec<FactUse>,
+    /// The rule, if it is here and not in a module.
+    pub(crate) cel: Option<CelRule>,
 }
 
 /// A module's file by name.
@@ -74,7 +80,7 @@ pub(crate) struct FactUse {
 
 // The sidecar as it stands in the file: editors show the doc comments.
 
-/// Says how plimsoll uses one policy. It lies beside the module: `gpu.yaml` for `gpu.wasm`.
+/// Says how plimsoll uses one policy. It lies beside the module: `gpu.yaml` for `gpu.wasm`. With `cel` it is the policy.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[schemars(title = "plimsoll policy")]
@@ -121,10 +127,14 @@ struct RawSidecar {
     places: Option<Spanned<String>>,
     /// The part in decisions of a program that answers on standard output. Only for a module with `_start` and without
     /// verbs.
-    stdio: Option<RawStdio>,
+    #[schemars(with = "Option<RawStdio>")]
+    stdio: Option<Spanned<RawStdio>>,
     /// Which pods the policy is asked about; all parts must hold. Default: every pod.
     #[serde(rename = "match")]
     matches: Option<RawMatch>,
+    /// The rule in CEL, in place of a module.
+    #[schemars(with = "Option<RawCel>")]
+    cel: Option<Spanned<RawCel>>,
     /// The policy's settings; it gets them as JSON and may refuse them.
     settings: Option<serde_json::Value>,
 }
@@ -236,8 +246,8 @@ impl Sidecar {
 impl Default for Sidecar {
     fn default() -> Self {
         let (module, digest, config) = (None, None, PolicyConfig::default());
-        let (weighted, has_timeout, stdio, facts) = (false, false, None, Vec::new());
-        Self { module, digest, config, settings: Arc::from("null"), weighted, has_timeout, stdio, facts }
+        let (weighted, has_timeout, stdio, facts, cel) = (false, false, None, Vec::new(), None);
+        Self { module, digest, config, settings: Arc::from("null"), weighted, has_timeout, stdio, facts, cel }
     }
 }
 
@@ -246,6 +256,9 @@ impl Default for Sidecar {
 impl RawSidecar {
     /// Checks every value and fills in the defaults.
     fn resolve(self, most_memory: usize) -> Result<Sidecar, FieldError> {
+        if self.cel.is_some() {
+            self.refuse_keys_of_modules()?;
+        }
         let default = PolicyConfig::default();
         let has_timeout = self.timeout.is_some();
         let mode = resolve_word(self.mode, "mode", &Mode::ALL, Mode::as_str)?;
@@ -269,8 +282,23 @@ impl RawSidecar {
             settings: resolve_settings(&self.settings.unwrap_or_default())?,
             weighted: self.weight.is_some(),
             has_timeout,
-            stdio: self.stdio.map(RawStdio::resolve).transpose()?,
+            stdio: self.stdio.map(|stdio| stdio.value.resolve()).transpose()?,
             facts: resolve_facts(&self.facts.unwrap_or_default())?,
+            cel: self.cel.as_ref().map(RawCel::resolve).transpose()?,
+        })
+    }
+
+    /// Refuses keys that say something about a module.
+    fn refuse_keys_of_modules(&self) -> Result<(), FieldError> {
+        let place = |text: &Spanned<String>| text.referenced;
+        let places = [
+            ("module", self.module.as_ref().map(place)),
+            ("digest", self.digest.as_ref().map(place)),
+            ("stdio", self.stdio.as_ref().map(|stdio| stdio.referenced)),
+        ];
+        let found = places.into_iter().find_map(|(key, place)| Some((key, place?)));
+        found.map_or(Ok(()), |(key, place)| {
+            Err(FieldError::at(key, place, "this key is for a module, and the rule is in `cel`"))
         })
     }
 }
@@ -282,7 +310,7 @@ impl RawStdio {
         let Some(verbs) = self.verbs else { return Ok(PROGRAM_VERBS) };
         if verbs.value.is_empty() {
             let text = "an empty list: expected at least one of filter and prioritize; without the key it is filter";
-            return Err(error_at("stdio.verbs", verbs.referenced, text));
+            return Err(FieldError::at("stdio.verbs", verbs.referenced, text));
         }
         // A program scores all nodes at once, which is the verb rank.
         let verb = |verb| match verb {
@@ -319,7 +347,7 @@ fn resolve_exclude(exclude: Spanned<RawMatch>, path: &str) -> Result<Match, Fiel
     let at = exclude.referenced;
     let resolved = exclude.value.resolve(path)?;
     if resolved == Match::default() {
-        return Err(error_at(path, at, "it leaves every pod out: expected at least one part"));
+        return Err(FieldError::at(path, at, "it leaves every pod out: expected at least one part"));
     }
     Ok(resolved)
 }
@@ -389,7 +417,7 @@ fn resolve_word<T: Copy>(
 fn resolve_facts(sources: &[Spanned<String>]) -> Result<Vec<FactUse>, FieldError> {
     if let Some(beyond) = sources.get(MAX_SOURCES) {
         let text = format!("{} sources: expected at most {MAX_SOURCES}", sources.len());
-        return Err(error_at("facts", beyond.referenced, text));
+        return Err(FieldError::at("facts", beyond.referenced, text));
     }
     let fact = |source: &Spanned<String>| {
         let stem = source.value.strip_suffix(".csv");
@@ -457,7 +485,7 @@ fn resolve_names(
 ) -> Result<Vec<Box<str>>, FieldError> {
     if names.value.is_empty() {
         let text = "an empty list matches no pod: expected at least one name; without the key every pod matches";
-        return Err(error_at(field, names.referenced, text));
+        return Err(FieldError::at(field, names.referenced, text));
     }
     let resolve = |(index, name): (usize, Spanned<String>)| {
         check(&name, &format!("{field}[{index}]"), is_name, expected)?;
@@ -498,11 +526,7 @@ fn is_qualified(text: &str) -> bool {
 }
 
 fn wrong(found: &Spanned<String>, field: &str, expected: &str) -> FieldError {
-    error_at(field, found.referenced, format!("found '{}': {expected}", quotable(&found.value)))
-}
-
-fn error_at(field: &str, place: Location, text: impl Into<String>) -> FieldError {
-    FieldError { position: position(place), field: field.to_owned(), text: text.into() }
+    FieldError::at(field, found.referenced, format!("found '{}': {expected}", quotable(&found.value)))
 }
 
 /// The JSON Schema of a sidecar, for editors and linters.

@@ -9,7 +9,7 @@ use std::{process::ExitCode, sync::Arc};
 
 use anyhow::Result;
 use plimsoll_core::{Cluster, Mode, Pod, PolicyConfig, Verb};
-use plimsoll_directory::PolicyFiles;
+use plimsoll_directory::{PolicyFiles, Source};
 use plimsoll_wasm::WasmLoader;
 use serde_json::{Value, json};
 
@@ -81,19 +81,22 @@ fn note_weights(all: &mut [CheckedPolicy]) {
 }
 
 fn inspect(
-    PolicyFiles { module, sidecar }: PolicyFiles,
+    files: &PolicyFiles,
     loader: &WasmLoader,
     purity: bool,
     cluster: Option<&(Arc<Cluster>, Vec<Pod>)>,
 ) -> Result<CheckReport> {
-    let content = plimsoll_directory::module_at(&module)?;
-    let mut inspection = loader.inspect(&module.display().to_string(), &content)?;
-    let member = sidecar.as_ref().map(|path| plimsoll_directory::load_one(&module, Some(path), loader));
-    let member = member.transpose()?;
+    let mut inspection = loader.inspect(&files.rule().display().to_string(), &files.module()?)?;
+    let member = files.sidecar.as_ref().map(|_| plimsoll_directory::load_one(files, loader)).transpose()?;
     let callee = member.as_ref().map_or_else(|| Callee::alone(inspection.policy.clone()), Callee::of);
     // The sidecar of a program names its verbs, and any may say that the filter counts no pods.
     inspection.verbs = callee.policy.verbs();
     inspection.policy = Arc::clone(&callee.policy);
+    let is_cel = files.source == Source::Cel;
+    if let Some(member) = member.as_ref().filter(|_| is_cel) {
+        inspection.imports = member.policy.reads().iter().map(str::to_owned).collect();
+        (inspection.size, inspection.digest) = (member.size, member.digest.to_string());
+    }
     let is_off = member.as_ref().is_some_and(|member| member.config.mode == Mode::Off);
     let default = PolicyConfig::default_of(callee.policy.as_ref());
     let config = member.as_ref().map_or(&default, |member| &member.config);
@@ -102,7 +105,8 @@ fn inspect(
     let weight = Some(config.weight).filter(|weight| scores && *weight > 0);
     let matches = cluster.map(|(cluster, waiting)| Matches::of(&config.matches, cluster, waiting));
     let mut report = CheckReport {
-        sidecar,
+        sidecar: files.sidecar.clone(),
+        is_cel,
         inspection,
         not_called: None,
         is_off,
@@ -143,8 +147,8 @@ fn try_out(report: &mut CheckReport, callee: &Callee, purity: bool) {
 impl CheckedPolicy {
     fn new(target: Target, loader: &WasmLoader, args: &CheckArgs, cluster: Option<&(Arc<Cluster>, Vec<Pod>)>) -> Self {
         let Target { name, files, is_listed, is_ignored } = target;
-        let file = files.as_ref().ok().map(|files| files.module.display().to_string());
-        let report = files.and_then(|files| inspect(files, loader, args.purity, cluster));
+        let file = files.as_ref().ok().map(|files| files.rule().display().to_string());
+        let report = files.and_then(|files| inspect(&files, loader, args.purity, cluster));
         Self { name, file, is_listed, is_ignored, report, is_strict: args.strict, without_effect: None }
     }
 

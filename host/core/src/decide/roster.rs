@@ -229,8 +229,7 @@ impl Group {
 
     /// Whether a filter that is in force may read the time.
     pub(crate) fn reads_time(&self) -> bool {
-        let reads = |member: &Arc<Member>| member.policy.imports().iter().any(|import| import == "host.now");
-        self.members.iter().any(|member| member.config.mode == Mode::Enforce && reads(member))
+        self.members.iter().any(|member| member.config.mode == Mode::Enforce && member.policy.reads().reads_time())
     }
 
     /// Whether kube-scheduler may ask for scores.
@@ -323,9 +322,9 @@ impl Member {
         self.config.mode == Mode::Enforce && self.policy.verbs().has(Verb::Filter) && self.may_count()
     }
 
-    /// Whether its module imports such a read, and its sidecar allows it to the filter.
+    /// Whether it may make such a read, and its sidecar allows it to the filter.
     pub fn may_count(&self) -> bool {
-        self.config.counts && self.policy.may_read_pods()
+        self.config.counts && self.policy.reads().counts_pods()
     }
 
     /// Whether it is asked this verb about the pod in this mode.

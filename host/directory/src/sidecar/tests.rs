@@ -126,7 +126,7 @@ fn settings_are_the_json_of_their_yaml() {
 
 #[test]
 fn each_mistake_is_told_with_place_field_and_expectation() {
-    let keys = "module, mode, order, weight, onError, timeout, memory, digest, facts, absent, counts, places, stdio, match, settings";
+    let keys = "module, mode, order, weight, onError, timeout, memory, digest, facts, absent, counts, places, stdio, match, cel, settings";
     let timeout = "expected a duration such as 100ms or 2s, more than 0 and at most 60s";
     let memory = "expected a quantity such as 64Mi, at least 64Ki and at most 1024Mi (--max-policy-memory)";
     let digest = "expected sha256: and 64 hexadecimal digits in lower case";

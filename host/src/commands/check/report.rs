@@ -23,6 +23,8 @@ const LISTED: usize = 16;
 /// The report on one policy.
 pub(super) struct CheckReport {
     pub(super) sidecar: Option<PathBuf>,
+    /// Whether its rule is in the sidecar.
+    pub(super) is_cel: bool,
     pub(super) inspection: Inspection,
     /// Why it was not called, if it could not be.
     pub(super) not_called: Option<String>,
@@ -86,7 +88,8 @@ impl CheckReport {
             "counts": self.counts,
             "matches": self.matches,
             "reasonWithNode": self.reason_with_node.as_deref(),
-            "coreModule": inspection.is_core_module,
+            "cel": self.is_cel,
+            "coreModule": inspection.is_core_module && !self.is_cel,
             "stdio": inspection.policy.program().is_some(),
             "size": inspection.size,
             "digest": inspection.digest,
@@ -101,6 +104,7 @@ impl CheckReport {
     pub(super) fn lines(&self) -> Vec<(&'static str, String)> {
         let inspection = &self.inspection;
         let kind = match (inspection.policy.program(), inspection.is_core_module) {
+            _ if self.is_cel => "CEL, which a module of plimsoll interprets",
             (Some(_), _) => "stdio command, made a component",
             (None, true) => "core module, made a component",
             (None, false) => "component",
@@ -108,7 +112,7 @@ impl CheckReport {
         let cached = if inspection.from_cache { " (from the cache)" } else { "" };
         let mut lines = vec![
             ("verbs", join(inspection.verbs.iter().map(Verb::as_str))),
-            ("imports", imports_text(inspection)),
+            (if self.is_cel { "reads" } else { "imports" }, imports_text(inspection)),
             ("kind", kind.to_owned()),
             ("size", text::size(inspection.size)),
             ("digest", inspection.digest.clone()),

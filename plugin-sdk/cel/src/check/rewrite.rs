@@ -1,0 +1,102 @@
+//! What the checker writes into trees.
+
+use cel::{
+    common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, ListExpr, LiteralValue, operators},
+    parser::Expression,
+};
+
+use crate::{functions::KEYS, types::Ty};
+
+/// Before the key of a map of texts that reads as `""` where it is absent. No key of Kubernetes begins with it.
+pub(crate) const LENIENT: char = '@';
+
+/// The key of a read that never fails.
+pub(super) fn lenient(key: &str) -> String {
+    format!("{LENIENT}{key}")
+}
+
+/// Makes the second argument of an index such a key.
+pub(super) fn make_lenient(key: &mut Expression) {
+    if let Expr::Literal(LiteralValue::String(text)) = &key.expr {
+        key.expr = Expr::Literal(LiteralValue::String(lenient(text).into()));
+        return;
+    }
+    let prefix = node(Expr::Literal(LiteralValue::String(LENIENT.to_string().into())), key.id);
+    let id = key.id;
+    let key_itself = std::mem::take(key);
+    *key = call(operators::ADD, None, vec![prefix, key_itself], id);
+}
+
+/// Makes a loop run over the keys of a map in their order.
+pub(super) fn keys_of(range: &mut Expression) {
+    let id = range.id;
+    let map = std::mem::take(range);
+    *range = call(KEYS, None, vec![map], id);
+}
+
+/// What a sum of nothing is.
+pub(super) fn zero(element: &Ty, id: u64) -> Expression {
+    let literal = match element {
+        Ty::Named("uint") => LiteralValue::UInt(0.into()),
+        Ty::Named("double") => LiteralValue::Double(0.0.into()),
+        Ty::Named("duration") => {
+            let text = node(Expr::Literal(LiteralValue::String("0s".into())), id);
+            return call("duration", None, vec![text], id);
+        }
+        _ => LiteralValue::Int(0.into()),
+    };
+    node(Expr::Literal(literal), id)
+}
+
+/// `target.optMap(variable, body)`: the body with the value, if there is one. `flat` if the body is an optional.
+pub(super) fn opt_map(target: Expression, variable: String, body: Expression, flat: bool, id: u64) -> Expression {
+    let method = |name: &str, on: Expression| call(name, Some(on), Vec::new(), id);
+    let optional =
+        |name: &str, arguments| call(name, Some(node(Expr::Ident("optional".to_owned()), id)), arguments, id);
+    let nothing = || node(Expr::List(ListExpr::new(Vec::new())), id);
+    let bound = node(
+        Expr::Comprehension(Box::new(ComprehensionExpr {
+            iter_range: nothing(),
+            iter_var: "#unused".to_owned(),
+            iter_var2: None,
+            accu_var: variable.clone(),
+            accu_init: method("value", target.clone()),
+            loop_cond: node(Expr::Literal(LiteralValue::Boolean(false.into())), id),
+            loop_step: node(Expr::Ident(variable), id),
+            result: body,
+        })),
+        id,
+    );
+    let mapped = if flat { bound } else { optional("of", vec![bound]) };
+    call(operators::CONDITIONAL, None, vec![method("hasValue", target), mapped, optional("none", Vec::new())], id)
+}
+
+/// The number of nodes of a tree.
+pub(super) fn nodes(tree: &Expression) -> usize {
+    let of_all = |parts: &[Expression]| parts.iter().map(nodes).sum::<usize>();
+    1 + match &tree.expr {
+        Expr::Call(call) => call.target.as_deref().map_or(0, nodes) + of_all(&call.args),
+        Expr::Select(select) => nodes(&select.operand),
+        Expr::List(list) => of_all(&list.elements),
+        Expr::Map(map) => map
+            .entries
+            .iter()
+            .map(|entry| match &entry.expr {
+                EntryExpr::MapEntry(entry) => nodes(&entry.key) + nodes(&entry.value),
+                EntryExpr::StructField(field) => nodes(&field.value),
+            })
+            .sum(),
+        Expr::Comprehension(all) => {
+            [&all.iter_range, &all.accu_init, &all.loop_cond, &all.loop_step, &all.result].into_iter().map(nodes).sum()
+        }
+        Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) | Expr::Struct(_) => 0,
+    }
+}
+
+fn node(expr: Expr, id: u64) -> Expression {
+    Expression { id, expr }
+}
+
+fn call(name: &str, target: Option<Expression>, args: Vec<Expression>, id: u64) -> Expression {
+    node(Expr::Call(CallExpr { func_name: name.to_owned(), target: target.map(Box::new), args }), id)
+}

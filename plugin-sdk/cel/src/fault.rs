@@ -1,0 +1,73 @@
+//! Which part of an expression failed.
+
+use cel::{
+    Context, ExecutionError, Value,
+    common::ast::{EntryExpr, Expr, operators},
+    parser::Expression,
+};
+
+use crate::source::{Source, Span};
+
+/// Says which expression failed, which part of it, and why.
+pub(crate) fn describe(sources: &[Source], tree: &Expression, context: &Context, error: &ExecutionError) -> String {
+    let at = |id: u64| Span::of(id).and_then(|span| sources.get(span.source()).map(|source| (source, span)));
+    let (part, error) = culprit(tree, context).unwrap_or((tree, error.clone()));
+    let Some((source, span)) = at(part.id).or_else(|| at(tree.id)) else { return error.to_string() };
+    let (line, column) = source.position(span);
+    format!("{}:{line}:{column}: `{}`: {}", source.pointer, source.text_of(span), text_of(&error))
+}
+
+fn text_of(error: &ExecutionError) -> String {
+    match error {
+        ExecutionError::FunctionError { message, .. } => message.clone(),
+        ExecutionError::NoSuchKey(key) => format!("it has no `{key}`"),
+        other => other.to_string(),
+    }
+}
+
+/// The innermost part that fails, found by evaluating the parts in their order. Values are the same as before, since the
+/// host has them.
+fn culprit<'e>(part: &'e Expression, context: &Context) -> Option<(&'e Expression, ExecutionError)> {
+    let own = Value::resolve_val(part, context).err()?;
+    let inner = match &part.expr {
+        Expr::Call(call) if call.func_name == operators::CONDITIONAL && call.args.len() == 3 => {
+            culprit(&call.args[0], context).or_else(|| {
+                call.args[1..].iter().filter_map(|branch| culprit(branch, context)).find(|(_, error)| *error == own)
+            })
+        }
+        Expr::Call(call) => call
+            .target
+            .as_deref()
+            .into_iter()
+            .chain(&call.args)
+            .find_map(|part| culprit(part, context))
+            .filter(is_written),
+        Expr::Select(select) => culprit(&select.operand, context),
+        Expr::List(list) => list.elements.iter().find_map(|element| culprit(element, context)),
+        Expr::Map(map) => map.entries.iter().find_map(|entry| match &entry.expr {
+            EntryExpr::MapEntry(entry) => culprit(&entry.key, context).or_else(|| culprit(&entry.value, context)),
+            EntryExpr::StructField(_) => None,
+        }),
+        Expr::Comprehension(all) => culprit(&all.iter_range, context).or_else(|| {
+            let range = Value::resolve_val(&all.iter_range, context).ok()?;
+            let mut scope = context.new_inner_scope();
+            scope.add_variable_as_val(&all.accu_var, Value::resolve_val(&all.accu_init, context).ok()?.into_owned());
+            let mut items = range.as_iterable()?.iter();
+            while let Some(item) = items.next() {
+                scope.add_variable_as_val(&all.iter_var, item.clone_as_boxed());
+                if let Some((found, error)) = culprit(&all.loop_step, &scope) {
+                    // The expression of the rule outlives the scope of the loop.
+                    return Some((found, error));
+                }
+            }
+            None
+        }),
+        _ => None,
+    };
+    Some(inner.unwrap_or((part, own)))
+}
+
+/// Whether a part has a place of its own.
+fn is_written((part, _): &(&Expression, ExecutionError)) -> bool {
+    Span::of(part.id).is_some()
+}

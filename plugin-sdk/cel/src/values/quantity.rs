@@ -1,0 +1,194 @@
+//! Quantities, as `k8s.io/apimachinery/pkg/api/resource` and `k8s.io/apiserver/pkg/cel/library/quantity.go`.
+
+use std::cmp::Ordering;
+
+use super::value;
+
+/// Kubernetes keeps no more digits.
+const NANOS: i128 = 1_000_000_000;
+
+/// Decimal digits that fit an `i64` surely.
+const MAX_DIGITS: i64 = 18;
+
+/// A quantity: an exact number of billionths.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Quantity {
+    nanos: i128,
+    /// The power of ten of the unit that Kubernetes counts it in; none where it keeps a decimal number, which it takes to
+    /// be no integer.
+    scale: Option<i32>,
+    /// That power where it keeps a decimal number.
+    decimal_scale: i32,
+}
+
+value!(Quantity, QUANTITY, "quantity");
+
+// === impl Quantity ===
+
+impl Quantity {
+    /// A whole number of units of `10^scale`, as the host counts resources: -3 for cpu, else 0.
+    pub(crate) fn counted(value: i64, scale: i32) -> Self {
+        Self { nanos: i128::from(value) * power(9 + scale), scale: Some(scale), decimal_scale: 0 }
+    }
+
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        Self::read(text).ok_or_else(|| format!("{text:?} is no quantity; expected one such as 500m, 2 or 8Gi"))
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let (negative, unsigned) = match text.as_bytes().first()? {
+            b'-' => (true, &text[1..]),
+            b'+' => (false, &text[1..]),
+            _ => (false, text),
+        };
+        let end = unsigned.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(unsigned.len());
+        let (number, suffix) = unsigned.split_at_checked(end)?;
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        if number.is_empty() || fraction.contains('.') || (whole.is_empty() && fraction.is_empty()) {
+            return None;
+        }
+        let whole = whole.trim_start_matches('0');
+        let whole = if whole.is_empty() { "0" } else { whole };
+        let suffix = Suffix::read(suffix)?;
+        let sign = if negative { -1 } else { 1 };
+        let digits = format!("{whole}{fraction}");
+        if let Some((value, scale)) = suffix.fast(&digits, whole.len() as i64, fraction.len() as i64) {
+            return Some(Self {
+                nanos: sign * i128::from(value) * power(9 + scale),
+                scale: Some(scale),
+                decimal_scale: 0,
+            });
+        }
+        // Rounded up to billionths, away from zero.
+        let (kept, cut) = suffix.digits_to_keep(&digits, fraction.len() as i64);
+        let unscaled = if kept.is_empty() { 0 } else { kept.parse::<i128>().ok()? };
+        let dropped = cut.bytes().any(|digit| digit != b'0');
+        let shift = 9 + i64::from(suffix.decimal) - fraction.len() as i64 + cut.len() as i64;
+        let unscaled = unscaled.checked_mul(i128::from(suffix.binary))?;
+        let nanos = if shift >= 0 {
+            unscaled.checked_mul(checked_power(shift)?)?
+        } else {
+            let divisor = checked_power(-shift).unwrap_or(i128::MAX);
+            unscaled / divisor + i128::from(unscaled % divisor != 0 || dropped)
+        };
+        let cap = i128::from(i64::MAX) * NANOS;
+        let nanos = if suffix.is_binary { nanos.min(cap) } else { nanos };
+        let decimal_scale = if shift < 0 { -9 } else { suffix.decimal - fraction.len() as i32 };
+        Some(Self { nanos: sign * nanos, scale: None, decimal_scale })
+    }
+
+    pub(crate) fn compare(self, other: Self) -> Ordering {
+        self.nanos.cmp(&other.nanos)
+    }
+
+    pub(crate) fn sign(self) -> i64 {
+        self.nanos.signum() as i64
+    }
+
+    /// The number, where Kubernetes calls it an integer: it does not for `1000m`, or for a fraction with a binary suffix.
+    pub(crate) fn integer(self) -> Option<i64> {
+        self.scale.filter(|scale| *scale >= 0)?;
+        i64::try_from(self.nanos / NANOS).ok()
+    }
+
+    pub(crate) fn float(self) -> f64 {
+        let scale = self.scale.unwrap_or(self.decimal_scale);
+        let base = (self.nanos / power(9 + scale)) as f64;
+        if scale == 0 { base } else { base * 10_f64.powi(scale) }
+    }
+
+    /// The sum; none beyond what a number of billionths can hold.
+    pub(crate) fn add(self, other: Self) -> Option<Self> {
+        let nanos = self.nanos.checked_add(other.nanos)?;
+        let scale = match (self.scale, other.scale) {
+            (Some(_), Some(_)) if other.nanos == 0 => self.scale,
+            (Some(_), Some(_)) if self.nanos == 0 => other.scale,
+            (Some(one), Some(two)) => {
+                let scale = one.min(two);
+                i64::try_from(nanos / power(9 + scale)).ok().map(|_| scale)
+            }
+            _ => None,
+        };
+        let own = |quantity: Self| quantity.scale.unwrap_or(quantity.decimal_scale);
+        Some(Self { nanos, scale, decimal_scale: own(self).min(own(other)) })
+    }
+
+    pub(crate) fn negated(self) -> Self {
+        Self { nanos: -self.nanos, ..self }
+    }
+}
+
+impl PartialEq for Quantity {
+    fn eq(&self, other: &Self) -> bool {
+        self.nanos == other.nanos
+    }
+}
+
+/// What stands after a number.
+struct Suffix {
+    binary: i64,
+    /// The power of two, for a binary one.
+    exponent: i64,
+    decimal: i32,
+    is_binary: bool,
+}
+
+// === impl Suffix ===
+
+impl Suffix {
+    fn read(text: &str) -> Option<Self> {
+        let decimal = |decimal| Some(Self { binary: 1, exponent: 0, decimal, is_binary: false });
+        let binary = |exponent: i64| Some(Self { binary: 1 << exponent, exponent, decimal: 0, is_binary: true });
+        match text {
+            "" => decimal(0),
+            "n" => decimal(-9),
+            "u" => decimal(-6),
+            "m" => decimal(-3),
+            "k" => decimal(3),
+            "M" => decimal(6),
+            "G" => decimal(9),
+            "T" => decimal(12),
+            "P" => decimal(15),
+            "E" => decimal(18),
+            "Ki" => binary(10),
+            "Mi" => binary(20),
+            "Gi" => binary(30),
+            "Ti" => binary(40),
+            "Pi" => binary(50),
+            "Ei" => binary(60),
+            _ => {
+                text.strip_prefix(['e', 'E'])?.parse::<i32>().ok().filter(|power| power.abs() < 1000).and_then(decimal)
+            }
+        }
+    }
+
+    /// The number as Kubernetes keeps it where few digits say it: a value and its power of ten.
+    fn fast(&self, digits: &str, whole: i64, fraction: i64) -> Option<(i64, i32)> {
+        let precision = match (self.is_binary, fraction) {
+            (false, _) => MAX_DIGITS - whole - fraction,
+            (true, 0) => 15 - whole - (self.exponent as f32 * 3.0 / 10.0) as i64 - 1,
+            (true, _) => -1,
+        };
+        let scale = if self.is_binary { 0 } else { self.decimal - fraction as i32 };
+        if precision < 0 || !(-9..=18).contains(&scale) {
+            return None;
+        }
+        Some((digits.parse::<i64>().ok()?.checked_mul(self.binary)?, scale))
+    }
+
+    /// Digits that would be rounded off in any case are not computed with.
+    fn digits_to_keep<'d>(&self, digits: &'d str, fraction: i64) -> (&'d str, &'d str) {
+        let digits = digits.trim_start_matches('0');
+        let below = fraction - i64::from(self.decimal) - 15;
+        let keep = usize::try_from(digits.len() as i64 - below.max(0)).unwrap_or(0).min(digits.len());
+        digits.split_at(keep)
+    }
+}
+
+fn power(exponent: i32) -> i128 {
+    checked_power(i64::from(exponent)).unwrap_or(1)
+}
+
+fn checked_power(exponent: i64) -> Option<i128> {
+    10_i128.checked_pow(u32::try_from(exponent).ok()?)
+}

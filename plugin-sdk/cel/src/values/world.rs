@@ -1,0 +1,586 @@
+//! The pod, the node and all around them, as values that read what is touched and nothing else.
+
+use std::{collections::BTreeMap, sync::OnceLock};
+
+use cel::{
+    ExecutionError,
+    common::{
+        traits::{Container, Indexer, Iterable, Iterator, Sizer},
+        types::{CelBool, CelDouble, CelInt, CelList, CelOptional, CelString, LIST_TYPE, Type},
+        value::{CowVal, Val},
+    },
+    context::VariableResolver,
+};
+use plimsoll_policy::{LabelCount, Node, Owner, Placed, Pod, Selector, Taint};
+
+use super::{quantity::Quantity, time::Timestamp, value};
+use crate::{check::LENIENT, json::Json};
+
+/// Seconds that `now` is rounded down to.
+const GRANULARITY: u32 = 60;
+
+/// The variables of one call.
+#[derive(Debug)]
+pub(crate) struct World<'v> {
+    pub(crate) pod: Pod<'v>,
+    pub(crate) node: Node<'v>,
+    pub(crate) settings: &'v (dyn Val + 'v),
+}
+
+/// A value of the world.
+#[derive(Debug, Clone)]
+enum Object<'v> {
+    Pod(Pod<'v>),
+    Node(Node<'v>),
+    Placed(Placed<'v>),
+    Owner(Owner<'v>),
+    Taint(Taint<'v>),
+    Cluster(Node<'v>, Parts),
+    Facts(Node<'v>),
+    LabelCount(LabelCount<'v>),
+    Texts(Texts<'v>),
+}
+
+/// A map of texts that is read key by key.
+#[derive(Debug, Clone, Copy)]
+enum Texts<'v> {
+    PodLabels(Pod<'v>),
+    PodAnnotations(Pod<'v>),
+    NamespaceLabels(Pod<'v>),
+    NodeLabels(Node<'v>),
+    NodeAnnotations(Node<'v>),
+    Conditions(Node<'v>),
+    PlacedLabels(Placed<'v>),
+    PlacedAnnotations(Placed<'v>),
+}
+
+/// The parts of a selector.
+#[derive(Debug, Clone, Default)]
+struct Parts {
+    namespace: Option<String>,
+    label: Option<(String, String)>,
+    annotation: Option<(String, String)>,
+    node_label: Option<(String, String)>,
+}
+
+/// An object with what a loop over it runs over.
+struct Lazy<'v> {
+    object: Object<'v>,
+    keys: OnceLock<Vec<Box<dyn Val + 'v>>>,
+}
+
+/// The pods on the node; how many there are is read as a loop begins.
+struct PlacedPods<'v> {
+    node: Node<'v>,
+    pods: OnceLock<Vec<Box<dyn Val + 'v>>>,
+}
+
+/// A call of a function on an object: objects borrow, so a function cannot see what it is called on, and asks by this key.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Asked {
+    function: &'static str,
+    texts: Vec<String>,
+    number: i64,
+}
+
+value!(Asked, ASKED, "function");
+
+pub(crate) static OBJECTS: [Type; 9] = [
+    Type::new_unspecified_type("Pod"),
+    Type::new_unspecified_type("Node"),
+    Type::new_unspecified_type("Placed"),
+    Type::new_unspecified_type("Owner"),
+    Type::new_unspecified_type("Taint"),
+    Type::new_unspecified_type("Cluster"),
+    Type::new_unspecified_type("Facts"),
+    Type::new_unspecified_type("LabelCount"),
+    Type::new_unspecified_type("map"),
+];
+
+type Read<'v> = Result<Box<dyn Val + 'v>, ExecutionError>;
+
+/// Calls a function on an object, which is the first argument.
+pub(crate) fn ask<'b, 'v>(function: &'static str, args: &[CowVal<'b, 'v>]) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let (object, rest) = args.split_first().ok_or_else(|| ExecutionError::invalid_argument_count(1, 0))?;
+    let mut asked = Asked { function, texts: Vec::new(), number: 0 };
+    for argument in rest {
+        if let Some(text) = argument.downcast_ref::<CelString>() {
+            asked.texts.push(text.to_string());
+        } else if let Some(number) = argument.downcast_ref::<CelInt>() {
+            asked.number = **number;
+        }
+    }
+    let object = object.as_indexer().ok_or_else(|| failed(function, "it is called on another value"))?;
+    object.get(&asked).map(|value| CowVal::Owned(value.into_owned()))
+}
+
+// === impl World ===
+
+impl VariableResolver for World<'_> {
+    fn resolve<'b>(&'b self, variable: &str) -> Option<CowVal<'b, 'b>> {
+        let object = match variable {
+            "pod" => Object::Pod(self.pod),
+            "node" => Object::Node(self.node),
+            "cluster" => Object::Cluster(self.node, Parts::default()),
+            "facts" => Object::Facts(self.node),
+            "placed" => return Some(CowVal::owned(PlacedPods { node: self.node, pods: OnceLock::new() })),
+            "settings" => return Some(CowVal::Borrowed(self.settings)),
+            "now" => {
+                let now = plimsoll_policy::now(GRANULARITY);
+                return time(Some(now)).ok().map(CowVal::Owned);
+            }
+            _ => return None,
+        };
+        Some(CowVal::Owned(object.into_val()))
+    }
+}
+
+// === impl Object ===
+
+impl<'v> Object<'v> {
+    fn into_val(self) -> Box<dyn Val + 'v> {
+        Box::new(Lazy { object: self, keys: OnceLock::new() })
+    }
+
+    fn ty(&self) -> &'static Type {
+        &OBJECTS[match self {
+            Self::Pod(_) => 0,
+            Self::Node(_) => 1,
+            Self::Placed(_) => 2,
+            Self::Owner(_) => 3,
+            Self::Taint(_) => 4,
+            Self::Cluster(..) => 5,
+            Self::Facts(_) => 6,
+            Self::LabelCount(_) => 7,
+            Self::Texts(_) => 8,
+        }]
+    }
+
+    fn field(&self, name: &str) -> Read<'v> {
+        match self {
+            Self::Pod(pod) => of_pod(*pod, name),
+            Self::Node(node) => of_node(*node, name),
+            Self::Placed(placed) => of_placed(*placed, name),
+            Self::Owner(owner) => match name {
+                "apiVersion" => Ok(text(owner.api_version)),
+                "kind" => Ok(text(owner.kind)),
+                "name" => Ok(text(owner.name)),
+                "uid" => Ok(text(owner.uid)),
+                _ => Err(ExecutionError::no_such_key(name)),
+            },
+            Self::Taint(taint) => match name {
+                "key" => Ok(text(taint.key)),
+                "value" => Ok(text(taint.value)),
+                "effect" => Ok(text(taint.effect)),
+                _ => Err(ExecutionError::no_such_key(name)),
+            },
+            Self::LabelCount(count) => match name {
+                "value" => Ok(text(count.value)),
+                "nodes" => Ok(int(count.nodes)),
+                _ => Err(ExecutionError::no_such_key(name)),
+            },
+            Self::Texts(texts) => match name.strip_prefix(LENIENT) {
+                Some(key) => Ok(text(texts.get(key).unwrap_or_default())),
+                None => texts.get(name).map(text).ok_or_else(|| ExecutionError::no_such_key(name)),
+            },
+            Self::Cluster(..) | Self::Facts(_) => Err(ExecutionError::no_such_key(name)),
+        }
+    }
+
+    fn call(&self, asked: &Asked) -> Read<'v> {
+        let Asked { function, texts, number } = asked;
+        let argument = |index: usize| texts.get(index).map_or("", String::as_str);
+        let name = argument(0);
+        match (self, *function) {
+            (Self::Pod(pod), "request") => Ok(amount(name, pod.request(name))),
+            (Self::Pod(pod), "field") => json(pod.field::<Json>(name)),
+            (Self::Placed(placed), "request") => Ok(amount(name, placed.request(name))),
+            (Self::Node(node), "allocatable") => Ok(amount(name, node.allocatable(name))),
+            (Self::Node(node), "capacity") => Ok(amount(name, node.capacity(name))),
+            (Self::Node(node), "requested") => {
+                let requested =
+                    node.requested(name).ok_or_else(|| failed(function, "the pods on the node are not known"))?;
+                Ok(amount(name, requested))
+            }
+            (Self::Node(node), "free") => {
+                node.free(name).map(|free| amount(name, free)).map_err(|error| failed(function, error))
+            }
+            (Self::Node(node), "resourceKnown") => Ok(Box::new(CelBool::from(node.resource_known(name)))),
+            (Self::Node(node), "imageSize") => Ok(optional(node.image_size(name).map(|size| int(size as i64)))),
+            (Self::Node(node), "field") => json(node.field::<Json>(name)),
+            (Self::Node(node), "factText") => Ok(optional(node.fact_text(name).map(text))),
+            (Self::Node(node), "factNumber") => Ok(optional(node.fact_number(name).map(double))),
+            (Self::Facts(node), "text") => Ok(optional(node.facts().text(name, argument(1)).map(text))),
+            (Self::Facts(node), "number") => Ok(optional(node.facts().number(name, argument(1)).map(double))),
+            (Self::Cluster(node, parts), _) => of_cluster(*node, parts, function, [name, argument(1)], *number),
+            _ => Err(failed(function, "it is called on another value")),
+        }
+    }
+}
+
+fn of_pod<'v>(pod: Pod<'v>, name: &str) -> Read<'v> {
+    Ok(match name {
+        "name" => text(pod.name()),
+        "namespace" => text(pod.namespace()),
+        "uid" => text(pod.uid()),
+        "labels" => Object::Texts(Texts::PodLabels(pod)).into_val(),
+        "annotations" => Object::Texts(Texts::PodAnnotations(pod)).into_val(),
+        "namespaceLabels" => Object::Texts(Texts::NamespaceLabels(pod)).into_val(),
+        "namespaceKnown" => Box::new(CelBool::from(pod.namespace_known())),
+        "priority" => int(pod.priority()),
+        "priorityClass" => text(pod.priority_class().ok_or_else(|| ExecutionError::no_such_key(name))?),
+        "controller" => owner(pod.controller(), name)?,
+        "created" => time(pod.created())?,
+        "images" => list(pod.images().into_iter().map(text)),
+        _ => return Err(ExecutionError::no_such_key(name)),
+    })
+}
+
+fn of_node<'v>(node: Node<'v>, name: &str) -> Read<'v> {
+    Ok(match name {
+        "name" => text(node.name()),
+        "labels" => Object::Texts(Texts::NodeLabels(node)).into_val(),
+        "annotations" => Object::Texts(Texts::NodeAnnotations(node)).into_val(),
+        "conditions" => Object::Texts(Texts::Conditions(node)).into_val(),
+        "taints" => list(node.taints().into_iter().map(|taint| Object::Taint(taint).into_val())),
+        "unschedulable" => Box::new(CelBool::from(node.unschedulable())),
+        "podsKnown" => Box::new(CelBool::from(node.placed_known())),
+        _ => return Err(ExecutionError::no_such_key(name)),
+    })
+}
+
+fn of_placed<'v>(placed: Placed<'v>, name: &str) -> Read<'v> {
+    Ok(match name {
+        "name" => text(placed.name()),
+        "namespace" => text(placed.namespace()),
+        "labels" => Object::Texts(Texts::PlacedLabels(placed)).into_val(),
+        "annotations" => Object::Texts(Texts::PlacedAnnotations(placed)).into_val(),
+        "priority" => int(placed.priority()),
+        "priorityClass" => text(placed.priority_class().ok_or_else(|| ExecutionError::no_such_key(name))?),
+        "controller" => owner(placed.controller(), name)?,
+        "phase" => text(placed.phase().ok_or_else(|| ExecutionError::no_such_key(name))?),
+        "created" => time(placed.created())?,
+        _ => return Err(ExecutionError::no_such_key(name)),
+    })
+}
+
+fn of_cluster<'v>(node: Node<'v>, parts: &Parts, function: &str, texts: [&str; 2], number: i64) -> Read<'v> {
+    let cluster = node.cluster();
+    let selector = parts.selector();
+    let [one, two] = texts;
+    let pair = || Some((one.to_owned(), two.to_owned()));
+    let unknown = || failed(function, "plimsoll does not watch the cluster");
+    let narrowed = |parts| Ok(Object::Cluster(node, parts).into_val());
+    match function {
+        "namespace" => narrowed(Parts { namespace: Some(one.to_owned()), ..parts.clone() }),
+        "label" => narrowed(Parts { label: pair(), ..parts.clone() }),
+        "annotation" => narrowed(Parts { annotation: pair(), ..parts.clone() }),
+        "nodeLabel" => narrowed(Parts { node_label: pair(), ..parts.clone() }),
+        "count" => cluster.count(selector).map(|count| int(count as i64)).ok_or_else(unknown),
+        "countUpTo" => cluster.count_up_to(selector, limit(number)).map(|count| int(count as i64)).ok_or_else(unknown),
+        "atLeast" => {
+            let reached = cluster.at_least(selector, limit(number)).ok_or_else(unknown)?;
+            Ok(Box::new(CelBool::from(reached)))
+        }
+        "requested" => cluster.requested(selector, one).map(|sum| amount(one, sum)).ok_or_else(unknown),
+        "nodesWithLabel" => cluster.nodes_with_label(one, two).map(int).ok_or_else(unknown),
+        "labelValues" => {
+            let values = cluster.label_values(one).ok_or_else(unknown)?;
+            Ok(list(values.into_iter().map(|count| Object::LabelCount(count).into_val())))
+        }
+        _ => Err(failed(function, "the cluster has no such function")),
+    }
+}
+
+/// Any number of pods is at least a negative one.
+fn limit(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
+
+// === impl Parts ===
+
+impl Parts {
+    fn selector(&self) -> Selector<'_> {
+        let mut selector = Selector::all();
+        if let Some(namespace) = &self.namespace {
+            selector = selector.namespace(namespace);
+        }
+        if let Some((key, value)) = &self.label {
+            selector = selector.label(key, value);
+        }
+        if let Some((key, value)) = &self.annotation {
+            selector = selector.annotation(key, value);
+        }
+        if let Some((key, value)) = &self.node_label {
+            selector = selector.node_label(key, value);
+        }
+        selector
+    }
+}
+
+// === impl Texts ===
+
+impl<'v> Texts<'v> {
+    fn get(self, key: &str) -> Option<&'v str> {
+        match self {
+            Self::PodLabels(pod) => pod.label(key),
+            Self::PodAnnotations(pod) => pod.annotation(key),
+            Self::NamespaceLabels(pod) => pod.namespace_label(key),
+            Self::NodeLabels(node) => node.label(key),
+            Self::NodeAnnotations(node) => node.annotation(key),
+            Self::Conditions(node) => node.condition(key),
+            Self::PlacedLabels(placed) => placed.label(key),
+            Self::PlacedAnnotations(placed) => placed.annotation(key),
+        }
+    }
+
+    /// All keys, in their order. The checker lets none be asked but those of the pod and the node.
+    fn keys(self) -> Vec<Box<dyn Val + 'v>> {
+        let all = match self {
+            Self::PodLabels(pod) => pod.field("/metadata/labels"),
+            Self::PodAnnotations(pod) => pod.field("/metadata/annotations"),
+            Self::NodeLabels(node) => node.field("/metadata/labels"),
+            Self::NodeAnnotations(node) => node.field("/metadata/annotations"),
+            _ => return Vec::new(),
+        };
+        let all: BTreeMap<String, String> = all.ok().flatten().unwrap_or_default();
+        all.into_keys().map(|key| Box::new(CelString::from(key)) as Box<dyn Val + 'v>).collect()
+    }
+}
+
+// === impl Lazy ===
+
+impl<'v> Lazy<'v> {
+    fn keys(&self) -> &[Box<dyn Val + 'v>] {
+        self.keys.get_or_init(|| match &self.object {
+            Object::Texts(texts) => texts.keys(),
+            _ => Vec::new(),
+        })
+    }
+}
+
+impl std::fmt::Debug for Lazy<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.object.ty().name())
+    }
+}
+
+impl Val for Lazy<'_> {
+    fn get_type(&self) -> &Type {
+        self.object.ty()
+    }
+
+    fn cel_type() -> &'static Type {
+        &OBJECTS[0]
+    }
+
+    fn as_indexer<'b, 'w>(&'b self) -> Option<&'b (dyn Indexer + 'w)>
+    where
+        Self: 'w,
+    {
+        Some(self)
+    }
+
+    fn as_iterable<'b, 'w>(&'b self) -> Option<&'b (dyn Iterable + 'w)>
+    where
+        Self: 'w,
+    {
+        Some(self)
+    }
+
+    fn as_container(&self) -> Option<&dyn Container> {
+        Some(self)
+    }
+
+    fn clone_as_boxed<'w>(&self) -> Box<dyn Val + 'w>
+    where
+        Self: 'w,
+    {
+        Box::new(Lazy { object: self.object.clone(), keys: OnceLock::new() })
+    }
+}
+
+impl Indexer for Lazy<'_> {
+    fn get<'b, 'w>(&'b self, key: &dyn Val) -> Result<CowVal<'b, 'w>, ExecutionError>
+    where
+        Self: 'w,
+    {
+        let value = match (key.downcast_ref::<CelString>(), key.downcast_ref::<Asked>()) {
+            (Some(name), _) => self.object.field(name.inner()),
+            (_, Some(asked)) => self.object.call(asked),
+            _ => Err(ExecutionError::no_such_key("a key of another type")),
+        }?;
+        Ok(CowVal::Owned(value))
+    }
+
+    fn steal<'w>(self: Box<Self>, key: &dyn Val) -> Read<'w>
+    where
+        Self: 'w,
+    {
+        self.get(key).map(CowVal::into_owned)
+    }
+}
+
+impl Container for Lazy<'_> {
+    fn contains(&self, key: &dyn Val) -> Result<bool, ExecutionError> {
+        match (&self.object, key.downcast_ref::<CelString>()) {
+            (Object::Texts(texts), Some(key)) => Ok(texts.get(key.inner()).is_some()),
+            _ => Ok(false),
+        }
+    }
+}
+
+impl Iterable for Lazy<'_> {
+    fn iter<'b, 'w>(&'b self) -> Box<dyn Iterator<'b, 'w> + 'b>
+    where
+        Self: 'w,
+    {
+        Box::new(Items(self.keys().iter()))
+    }
+}
+
+// === impl PlacedPods ===
+
+impl<'v> PlacedPods<'v> {
+    fn pods(&self) -> &[Box<dyn Val + 'v>] {
+        self.pods.get_or_init(|| self.node.placed().map(|placed| Object::Placed(placed).into_val()).collect())
+    }
+}
+
+impl std::fmt::Debug for PlacedPods<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("placed")
+    }
+}
+
+impl Val for PlacedPods<'_> {
+    fn get_type(&self) -> &Type {
+        &LIST_TYPE
+    }
+
+    fn cel_type() -> &'static Type {
+        &LIST_TYPE
+    }
+
+    fn as_indexer<'b, 'w>(&'b self) -> Option<&'b (dyn Indexer + 'w)>
+    where
+        Self: 'w,
+    {
+        Some(self)
+    }
+
+    fn as_iterable<'b, 'w>(&'b self) -> Option<&'b (dyn Iterable + 'w)>
+    where
+        Self: 'w,
+    {
+        Some(self)
+    }
+
+    fn as_sizer(&self) -> Option<&dyn Sizer> {
+        Some(self)
+    }
+
+    fn clone_as_boxed<'w>(&self) -> Box<dyn Val + 'w>
+    where
+        Self: 'w,
+    {
+        Box::new(PlacedPods { node: self.node, pods: OnceLock::new() })
+    }
+}
+
+impl Sizer for PlacedPods<'_> {
+    fn size(&self) -> CelInt {
+        i64::from(self.node.placed_count()).into()
+    }
+}
+
+impl Indexer for PlacedPods<'_> {
+    fn get<'b, 'w>(&'b self, key: &dyn Val) -> Result<CowVal<'b, 'w>, ExecutionError>
+    where
+        Self: 'w,
+    {
+        if let Some(asked) = key.downcast_ref::<Asked>() {
+            let count = match asked.texts.as_slice() {
+                [namespace, key, value] => self.node.count_labelled(namespace, key, value),
+                _ => self.node.placed_count(),
+            };
+            return Ok(CowVal::Owned(int(count)));
+        }
+        let index = key.downcast_ref::<CelInt>().and_then(|index| usize::try_from(**index).ok());
+        let pod = index.and_then(|index| self.pods().get(index));
+        pod.map(|pod| CowVal::Borrowed(pod.as_ref() as &dyn Val)).ok_or_else(|| failed("[]", "no pod has this index"))
+    }
+
+    fn steal<'w>(self: Box<Self>, key: &dyn Val) -> Read<'w>
+    where
+        Self: 'w,
+    {
+        self.get(key).map(CowVal::into_owned)
+    }
+}
+
+impl Iterable for PlacedPods<'_> {
+    fn iter<'b, 'w>(&'b self) -> Box<dyn Iterator<'b, 'w> + 'b>
+    where
+        Self: 'w,
+    {
+        Box::new(Items(self.pods().iter()))
+    }
+}
+
+/// Runs over values that an object keeps.
+struct Items<'b, 'v>(std::slice::Iter<'b, Box<dyn Val + 'v>>);
+
+impl<'b, 'v: 'w, 'w> Iterator<'b, 'w> for Items<'b, 'v> {
+    fn next(&mut self) -> Option<&'b (dyn Val + 'w)> {
+        self.0.next().map(|item| item.as_ref() as &(dyn Val + 'w))
+    }
+}
+
+// === values ===
+
+fn text<'v>(text: &'v str) -> Box<dyn Val + 'v> {
+    Box::new(CelString::from(text))
+}
+
+fn int<'v>(number: impl Into<i64>) -> Box<dyn Val + 'v> {
+    Box::new(CelInt::from(number.into()))
+}
+
+fn double<'v>(number: f64) -> Box<dyn Val + 'v> {
+    Box::new(CelDouble::from(number))
+}
+
+/// The contract counts cpu in thousandths, and everything else in its base unit.
+fn amount<'v>(resource: &str, value: i64) -> Box<dyn Val + 'v> {
+    Box::new(Quantity::counted(value, if resource == "cpu" { -3 } else { 0 }))
+}
+
+fn optional<'v>(value: Option<Box<dyn Val + 'v>>) -> Box<dyn Val + 'v> {
+    Box::new(CelOptional::from(value))
+}
+
+fn list<'v>(items: impl std::iter::Iterator<Item = Box<dyn Val + 'v>>) -> Box<dyn Val + 'v> {
+    Box::new(CelList::from(items.collect::<Vec<_>>()))
+}
+
+fn time<'v>(seconds: Option<u64>) -> Read<'v> {
+    let seconds = seconds.and_then(|seconds| i64::try_from(seconds).ok());
+    let seconds = seconds.ok_or_else(|| ExecutionError::no_such_key("created"))?;
+    Timestamp::of_seconds(seconds)
+        .map(|time| Box::new(time) as Box<dyn Val + 'v>)
+        .map_err(|error| failed("time", error))
+}
+
+fn owner<'v>(owner: Option<Owner<'v>>, name: &str) -> Read<'v> {
+    owner.map(|owner| Object::Owner(owner).into_val()).ok_or_else(|| ExecutionError::no_such_key(name))
+}
+
+fn json<'v>(field: Result<Option<Json>, plimsoll_policy::JsonError>) -> Read<'v> {
+    let field = field.map_err(|error| failed("field", error))?;
+    Ok(optional(field.map(|json| json.to_val())))
+}
+
+fn failed(function: &str, error: impl ToString) -> ExecutionError {
+    ExecutionError::function_error(function, error)
+}
