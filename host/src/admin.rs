@@ -26,6 +26,7 @@ use crate::{
     binding::{LeaderJson, NOBODY_MAY_BIND},
     facts::{self, FactsFileFollower},
     metrics::{Metrics, Page},
+    no_effect,
     pending::{PendingJson, PendingPodJson},
     readiness::Readiness,
     reload::{BLIND, empty_root, reads_placed_pods},
@@ -89,6 +90,10 @@ impl AdminState {
         let binder = binder.map(|member| format!("policy {} binds, but {NOBODY_MAY_BIND}", member.id()));
         let blind = roster.members().filter(|member| self.is_blind(member));
         let blind = blind.map(|member| format!("policy {}: {BLIND}", member.id()));
+        let without_effect = roster.members().flat_map(|member| {
+            let texts = self.without_effect(&roster, member).into_iter();
+            texts.map(|text| format!("policy {}: {text}", member.id())).collect::<Vec<_>>()
+        });
         let now = Instant::now();
         let open = roster.members().flat_map(|member| {
             let verbs = member.circuit.open_verbs(now).iter().collect::<Vec<_>>();
@@ -108,6 +113,7 @@ impl AdminState {
             .chain(empty_root)
             .chain(Self::refusals(&roster))
             .chain(blind)
+            .chain(without_effect)
             .chain(open)
             .chain(failed)
             .chain(gaps)
@@ -159,6 +165,12 @@ impl AdminState {
         format!("pod {namespace}/{name} is not known to wait for a node: {why}; /api/pending has those that wait")
     }
 
+    /// What has no effect in the sidecar of a policy.
+    fn without_effect(&self, roster: &Roster, member: &Member) -> Vec<String> {
+        let is_declared = |source: &str| self.facts.as_ref().is_some_and(|facts| facts.has(source));
+        no_effect::of(member, roster, self.gateway.cluster().as_deref(), is_declared)
+    }
+
     /// Whether a policy reads pods that this gateway does not see.
     fn is_blind(&self, member: &Member) -> bool {
         !self.sees_pods && reads_placed_pods(member)
@@ -196,7 +208,7 @@ impl Admin for AdminState {
     fn policies(&self) -> impl Serialize {
         let roster = self.gateway.roster();
         let binds = self.leadership.is_some() && !self.binds_for_nobody;
-        PoliciesJson::new(&roster, binds, |member| self.is_blind(member))
+        PoliciesJson::new(&roster, binds, |member| self.is_blind(member), |member| self.without_effect(&roster, member))
     }
 
     fn leader(&self) -> impl Serialize {

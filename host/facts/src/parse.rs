@@ -77,8 +77,9 @@ pub(crate) fn parse(config: &SourceConfig, content: Content) -> Result<Parsed, S
             return prometheus(&bytes, key, round);
         }
         (_, Content::Json(bytes)) => {
+            let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&bytes);
             let wrong = |error| format!("the text is not JSON with a value for each key: {error}");
-            let values = serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
+            let values = serde_json::from_slice(bytes).map_err(|error| wrong(error.to_string()))?;
             FactSource::from_value(&values).map_err(wrong)?
         }
         (_, Content::Csv(bytes)) => {

@@ -228,7 +228,8 @@ fn read_text(path: &Path) -> Result<String, String> {
     if bytes.len() as u64 > MAX_FILE_BYTES {
         return Err(format!("is larger than {MAX_FILE_BYTES} bytes, the most for a case"));
     }
-    String::from_utf8(bytes)
+    let text = String::from_utf8(bytes);
+    text.map(|text| text.trim_start_matches('\u{feff}').to_owned())
         .map_err(|error| format!("byte {} is not UTF-8: expected YAML text", error.utf8_error().valid_up_to()))
 }
 

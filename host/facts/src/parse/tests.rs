@@ -158,6 +158,8 @@ fn each_form_has_keys_and_values_and_numbers_are_rounded() {
     let json = || Content::Json(Bytes::from_static(br#"{"a": 0.12, "b": "x"}"#));
     assert_eq!(values(None, json()), Ok(pairs(&[("a", "0.12"), ("b", "x")])));
     assert_eq!(values(Some(0.05), json()), Ok(pairs(&[("a", "0.1"), ("b", "x")])));
+    let marked = Content::Json(Bytes::from_static("\u{feff}{\"a\": 1}".as_bytes()));
+    assert_eq!(values(None, marked), Ok(pairs(&[("a", "1")])), "a byte order mark is no part of the text");
     let csv = || Content::Csv(Bytes::from_static(b"a,0.12\nb,x\n"));
     assert_eq!(values(None, csv()), Ok(pairs(&[("a", "0.12"), ("b", "x")])));
     assert_eq!(values(Some(0.05), csv()), Ok(pairs(&[("a", "0.1"), ("b", "x")])));

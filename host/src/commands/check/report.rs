@@ -40,6 +40,8 @@ pub(super) struct CheckReport {
     pub(super) counts: bool,
     /// The weight of its scores, if they count.
     pub(super) weight: Option<u32>,
+    /// A weight of a policy that gives no scores.
+    pub(super) unused_weight: Option<u32>,
     /// None unless a cluster is named.
     pub(super) matches: Option<Matches>,
 }
@@ -165,6 +167,14 @@ impl Matches {
             waiting: waiting.iter().filter(|pod| accepts(pod)).count(),
             of_waiting: waiting.len(),
         }
+    }
+
+    /// Says that it matches no pod of a cluster that has some.
+    pub(super) fn none(&self) -> Option<String> {
+        let is_none = self.pods + self.waiting == 0 && self.of + self.of_waiting > 0;
+        is_none.then(|| {
+            format!("its match has no effect: it matches none of {}", text::count(self.of + self.of_waiting, "pod"))
+        })
     }
 
     fn as_text(&self) -> String {

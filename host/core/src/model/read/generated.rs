@@ -155,7 +155,7 @@ pub enum PodRead<T> {
     Created,
     /// The effective request of a resource: cpu in millicores, all else in base units; 0 if none.
     Request(T),
-    /// The images of all containers, init containers included, each once, with a tag or digest.
+    /// The images of all containers, init containers included, and of image volumes, each once, with a tag or digest.
     Images,
     /// JSON text at an RFC 6901 pointer into the whole object.
     Field(T),
