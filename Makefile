@@ -3,7 +3,7 @@ CARGO ?= cargo
 export CARGO_TERM_PROGRESS_WHEN ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help generate demo demo-cluster test simulate oracle lint advisories bench throughput burst waiting soak fuzz e2e matrix fmt guests policies
+.PHONY: help generate demo demo-cluster test simulate oracle lint advisories bench throughput waiting soak fuzz e2e matrix fmt guests policies
 
 # The tests that could not run on this machine, with the reason; `make test` prints them at its end.
 SKIPPED := $(CURDIR)/target/skipped-tests
@@ -57,11 +57,6 @@ throughput: policies ## Pods per second of a real kube-scheduler, by extender (n
 	tests/e2e/control-plane/build
 	$(CARGO) build --workspace --profile measured --bin plimsoll --bin plimsoll-throughput --features plimsoll-e2e/control-plane
 	$(if $(wildcard /dev/shm),TMPDIR=/dev/shm) target/measured/plimsoll-throughput $(THROUGHPUT)
-
-burst: policies ## Bursts of pods under "at most 4 per node" on a real kube-scheduler; BURST='--sizes 60:200' (needs Go and openssl)
-	tests/e2e/control-plane/build
-	$(CARGO) build --workspace --profile measured --bin plimsoll --bin plimsoll-burst --features plimsoll-e2e/control-plane
-	$(if $(wildcard /dev/shm),TMPDIR=/dev/shm) target/measured/plimsoll-burst $(BURST)
 
 waiting: policies ## What pods wait for on a real kube-scheduler, and attempts meanwhile; WAITING='--only needle --plimsoll FILE' (needs Go and openssl)
 	tests/e2e/control-plane/build

@@ -132,8 +132,8 @@ impl AdminState {
     fn refusals(roster: &Roster) -> Vec<String> {
         let refusal = |failure: &Failure| {
             let effect = match failure.kept {
-                // Some texts about a directory say it themselves.
-                true if failure.error.contains("stay in force") => "",
+                // Some texts say it themselves.
+                true if ["stay in force", "version is in force"].iter().any(|end| failure.error.contains(end)) => "",
                 true if failure.is_of_directory() => "; its policies that are in force stay in force",
                 true => "; the last good version stays in force",
                 false => "",

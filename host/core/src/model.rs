@@ -57,8 +57,9 @@ pub use matching::Match;
 pub use names::Names;
 pub(crate) use object::{AffinityTerm, AntiAffinity, LabelSelector, Required, parse};
 pub use object::{
-    BoundClaims, Claim, DeviceClass, DeviceClasses, Entries, HostPort, ImageName, MAX_KEPT_ANNOTATION_BYTES, Namespace,
-    Node, Nomination, ObjectError, Operator, Owner, Phase, Pod, Pool, Quantities, Requirement, Taint, set_defaults,
+    BoundClaims, Claim, DeviceClass, DeviceClasses, Entries, HostPort, ImageName, KnownKeys, MAX_KEPT_ANNOTATION_BYTES,
+    Namespace, Node, Nomination, ObjectError, Operator, Owner, Phase, Pod, Pool, Quantities, Requirement, Taint,
+    set_defaults,
 };
 pub use placed::{Placed, Unlisted, UnlistedNode, placed_order};
 pub use places::Places;

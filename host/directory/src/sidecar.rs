@@ -168,6 +168,8 @@ struct RawMatch {
     /// The pod is in one of these namespaces.
     #[schemars(with = "Option<Vec<String>>", length(min = 1))]
     namespaces: Option<Spanned<Vec<Spanned<String>>>>,
+    /// The labels of the pod's namespace fit this Kubernetes label selector; of a namespace that is not known they do.
+    namespace_selector: Option<RawSelector>,
     /// The pod is of one of these profiles of kube-scheduler, by its `spec.schedulerName`.
     #[schemars(with = "Option<Vec<String>>", length(min = 1))]
     scheduler_names: Option<Spanned<Vec<Spanned<String>>>>,
@@ -176,6 +178,9 @@ struct RawMatch {
     /// A container names one of these resources in its requests or limits.
     #[schemars(with = "Option<Vec<String>>", length(min = 1))]
     resources: Option<Spanned<Vec<Spanned<String>>>>,
+    /// A pod that fits all parts of this match is left out.
+    #[schemars(with = "Option<Box<RawMatch>>")]
+    exclude: Option<Box<Spanned<Self>>>,
 }
 
 /// A Kubernetes label selector: all requirements must hold.
@@ -266,7 +271,7 @@ impl RawSidecar {
             absent_facts: absent.unwrap_or(default.absent_facts),
             timeout: self.timeout.map_or(Ok(default.timeout), |text| resolve_timeout(&text))?,
             memory: self.memory.map_or(Ok(default.memory), |text| resolve_memory(&text, most_memory))?,
-            matches: self.matches.map_or(Ok(default.matches), RawMatch::resolve)?,
+            matches: self.matches.map_or(Ok(default.matches), |raw| raw.resolve("match"))?,
             counts: self.counts.unwrap_or(default.counts),
             places: resolve_word(self.places, "places", &PlaceMode::ALL, PlaceMode::as_str)?.unwrap_or(default.places),
         };
@@ -319,32 +324,48 @@ impl RawStdio {
 // === impl RawMatch ===
 
 impl RawMatch {
-    fn resolve(self) -> Result<Match, FieldError> {
+    fn resolve(self, path: &str) -> Result<Match, FieldError> {
+        let list = |names: Option<Spanned<Vec<_>>>, key: &str, is_name, expected| {
+            names.map(|names| resolve_names(names, &format!("{path}.{key}"), is_name, expected)).transpose()
+        };
+        let select = |selector: Option<RawSelector>, key: &str| {
+            selector.map(|selector| selector.resolve(&format!("{path}.{key}"))).transpose()
+        };
+        let exclude = self.exclude.map(|exclude| resolve_exclude(*exclude, &format!("{path}.exclude"))).transpose()?;
         Ok(Match {
-            namespaces: self.namespaces.map(|names| resolve_names(names, "match.namespaces")).transpose()?,
-            scheduler_names: self
-                .scheduler_names
-                .map(|names| resolve_names(names, "match.schedulerNames"))
-                .transpose()?,
-            pod_selector: self.pod_selector.map(RawSelector::resolve).transpose()?,
-            resources: self.resources.map(|names| resolve_names(names, "match.resources")).transpose()?,
+            namespaces: list(self.namespaces, "namespaces", is_namespace, NAMESPACE)?,
+            namespace_selector: select(self.namespace_selector, "namespaceSelector")?,
+            scheduler_names: list(self.scheduler_names, "schedulerNames", is_filled, "expected a name without spaces")?,
+            pod_selector: select(self.pod_selector, "podSelector")?,
+            resources: list(self.resources, "resources", is_qualified, QUALIFIED)?,
+            exclude: exclude.map(Box::new),
         })
     }
+}
+
+fn resolve_exclude(exclude: Spanned<RawMatch>, path: &str) -> Result<Match, FieldError> {
+    let at = exclude.referenced;
+    let resolved = exclude.value.resolve(path)?;
+    if resolved == Match::default() {
+        return Err(FieldError::at(path, at, "it leaves every pod out: expected at least one part"));
+    }
+    Ok(resolved)
 }
 
 // === impl RawSelector ===
 
 impl RawSelector {
-    fn resolve(self) -> Result<Vec<Requirement>, FieldError> {
+    fn resolve(self, path: &str) -> Result<Vec<Requirement>, FieldError> {
         let mut requirements = Vec::new();
         for (key, value) in self.match_labels {
             let key = Spanned::new(key, value.referenced, value.defined);
-            check_filled(&key, "match.podSelector.matchLabels")?;
+            check(&key, &format!("{path}.matchLabels"), is_qualified, QUALIFIED)?;
+            check(&value, &format!("{path}.matchLabels.{}", key.value), is_label_value, LABEL_VALUE)?;
             let (key, values) = (key.value.into(), vec![value.value.into()]);
             requirements.push(Requirement { key, operator: Operator::In, values });
         }
         for (index, requirement) in self.match_expressions.into_iter().enumerate() {
-            let field = format!("match.podSelector.matchExpressions[{index}]");
+            let field = format!("{path}.matchExpressions[{index}]");
             let at = position(requirement.referenced);
             requirements.push(requirement.value.resolve(at, &field)?);
         }
@@ -356,7 +377,10 @@ impl RawSelector {
 
 impl RawRequirement {
     fn resolve(self, at: Option<(u64, u64)>, field: &str) -> Result<Requirement, FieldError> {
-        check_filled(&self.key, &format!("{field}.key"))?;
+        check(&self.key, &format!("{field}.key"), is_qualified, QUALIFIED)?;
+        self.values
+            .iter()
+            .try_for_each(|value| check(value, &format!("{field}.values"), is_label_value, LABEL_VALUE))?;
         let takes_values = matches!(self.operator, RawOperator::In | RawOperator::NotIn);
         if takes_values == self.values.is_empty() {
             let expected = if takes_values { "at least one" } else { "none" };
@@ -453,24 +477,52 @@ fn resolve_module(text: &Spanned<String>) -> Result<ModulePath, FieldError> {
     Ok(ModulePath { name: name.into(), in_root })
 }
 
-fn resolve_names(names: Spanned<Vec<Spanned<String>>>, field: &str) -> Result<Vec<Box<str>>, FieldError> {
+fn resolve_names(
+    names: Spanned<Vec<Spanned<String>>>,
+    field: &str,
+    is_name: fn(&str) -> bool,
+    expected: &str,
+) -> Result<Vec<Box<str>>, FieldError> {
     if names.value.is_empty() {
         let text = "an empty list matches no pod: expected at least one name; without the key every pod matches";
         return Err(FieldError::at(field, names.referenced, text));
     }
-    let check = |(index, name): (usize, Spanned<String>)| {
-        check_filled(&name, &format!("{field}[{index}]"))?;
+    let resolve = |(index, name): (usize, Spanned<String>)| {
+        check(&name, &format!("{field}[{index}]"), is_name, expected)?;
         Ok(name.value.into())
     };
-    names.value.into_iter().enumerate().map(check).collect()
+    names.value.into_iter().enumerate().map(resolve).collect()
 }
 
-/// A name that no object can have would silently match nothing.
-fn check_filled(name: &Spanned<String>, field: &str) -> Result<(), FieldError> {
-    if name.value.is_empty() || name.value.contains(char::is_whitespace) {
-        return Err(wrong(name, field, "expected a name without spaces"));
-    }
-    Ok(())
+const NAMESPACE: &str =
+    "expected the name of a namespace: lower-case letters, digits and '-', at most 63; there are no wildcards";
+const LABEL_VALUE: &str = "expected the value of a label: letters, digits, '-', '_' and '.', at most 63";
+const QUALIFIED: &str = "expected a name as Kubernetes has them, such as team or example.com/team";
+
+/// A value that no object can have would silently match nothing.
+fn check(name: &Spanned<String>, field: &str, is_name: fn(&str) -> bool, expected: &str) -> Result<(), FieldError> {
+    if is_name(&name.value) { Ok(()) } else { Err(wrong(name, field, expected)) }
+}
+
+fn is_filled(name: &str) -> bool {
+    !name.is_empty() && !name.contains(char::is_whitespace)
+}
+
+fn is_namespace(name: &str) -> bool {
+    !name.is_empty() && is_label_value(name) && !name.contains(|c: char| c.is_ascii_uppercase() || "_.".contains(c))
+}
+
+fn is_label_value(value: &str) -> bool {
+    let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    let ends = [value.as_bytes().first(), value.as_bytes().last()];
+    value.len() <= 63 && value.bytes().all(is_inner) && ends.iter().flatten().all(|byte| byte.is_ascii_alphanumeric())
+}
+
+/// The key of a label, or the name of a resource: a name, perhaps behind a domain.
+fn is_qualified(text: &str) -> bool {
+    let (domain, name) = text.split_once('/').map_or((None, text), |(domain, name)| (Some(domain), name));
+    let is_domain = |domain: &str| domain.len() <= 253 && domain.split('.').all(is_namespace);
+    !name.is_empty() && is_label_value(name) && domain.is_none_or(is_domain)
 }
 
 fn wrong(found: &Spanned<String>, field: &str, expected: &str) -> FieldError {

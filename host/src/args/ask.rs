@@ -69,7 +69,7 @@ pub(crate) struct RunArgs {
     #[arg(long = "node", env = "PLIMSOLL_NODES", value_name = "NAME", value_delimiter = ',')]
     pub(crate) nodes: Vec<String>,
 
-    /// The most rows of the table
+    /// The most rows of the table; nodes that differ only in their names share one
     #[arg(long, env = "PLIMSOLL_ROWS", value_name = "N", default_value_t = 20)]
     pub(crate) rows: usize,
 

@@ -34,7 +34,7 @@ pub(super) fn new(args: &NewArgs) -> Result<ExitCode> {
     }
     let folder = PathBuf::from(&args.name);
     ensure!(is_free(&folder)?, "{}: it exists and is not empty: choose another name", folder.display());
-    let sdk = Sdk::of(language);
+    let sdk = Sdk::of(language, &folder);
     let template = Template::of(language);
     for (path, text) in template.files(&args.name, &sdk) {
         write(&folder.join(path), &text)?;
@@ -108,7 +108,7 @@ fn report(name: &str, sdk: &Sdk, template: &Template) -> String {
   make deploy # copies the module and its sidecar to policies/
   plimsoll run --policies policies --pod pods/needs-gpu.yaml --sample   # asks it about a sample cluster
   make dev    # on every save: builds, checks, tests and deploys to policies/
-  plimsoll serve --policies policies --kubeconfig ~/.kube/config --no-bind   # answers for a cluster
+  plimsoll serve --policies policies --kubeconfig ~/.kube/config --no-bind --no-wake --no-nominate   # answers for a cluster, only reads
 "
     )
 }

@@ -23,15 +23,14 @@ pub enum ConnectError {
         /// The error.
         cause: String,
     },
-    /// The kubeconfig names a proxy.
+    /// The kubeconfig or the environment names a proxy.
     #[error(
-        "kubeconfig {} names the proxy {proxy}, and plimsoll does not go through one: a proxy that holds bindings back could deliver them when another replica leads; name an API server that is reached directly",
-        path.display()
+        "{named_by} the proxy {proxy}, and plimsoll does not go through one: a proxy that holds bindings back could deliver them when another replica leads; name an API server that is reached directly"
     )]
     Proxy {
-        /// The file.
-        path: PathBuf,
-        /// Its `proxy-url`.
+        /// The file or the variable, with its verb.
+        named_by: String,
+        /// The URL of the proxy.
         proxy: String,
     },
     /// There is no service account to be used.

@@ -163,11 +163,16 @@ impl Nominations {
                 tries.now = Some(Try::new(&own.node, 0, state));
                 NominationNews::Due
             }
-            (Some(known @ Try { state: TryState::Nominated(_), .. }), Some(own)) if known.node == own.node => {
+            // The watch may be faster than the API server's reply.
+            (Some(known @ Try { state: TryState::Patching | TryState::Nominated(_), .. }), Some(own))
+                if known.node == own.node =>
+            {
                 known.is_shown = true;
                 NominationNews::Nothing
             }
-            (Some(known @ Try { state: TryState::Nominated(_), is_shown: true, .. }), None) if nominated.is_none() => {
+            (Some(known @ Try { state: TryState::Patching | TryState::Nominated(_), is_shown: true, .. }), None)
+                if nominated.is_none() =>
+            {
                 let place = known.place;
                 if known.cleared < MAX_CLEARED {
                     (known.state, known.is_shown) = (TryState::Chosen(now), false);
@@ -204,7 +209,7 @@ impl Nominations {
         let mut pods = self.0.lock();
         let Some(tries) = pods.get_mut(uid) else { return false };
         let Some(own) = tries.now.as_mut().filter(|own| *own.node == *node) else { return false };
-        let TryState::Nominated(_) = own.state else { return false };
+        let (TryState::Patching | TryState::Nominated(_)) = own.state else { return false };
         own.state = TryState::Tried(now + CLEARING);
         let place = own.place;
         tries.fail(place, now);
@@ -250,12 +255,17 @@ impl Nominations {
     pub(crate) fn sent(&self, patch: &NominationPatch, is_written: bool, now: Instant) -> bool {
         let mut pods = self.0.lock();
         let Some(tries) = pods.get_mut(patch.pod.uid()) else { return false };
-        let is_nominated = patch.node.is_some() && is_written;
         match &mut tries.now {
-            Some(own) if is_nominated => own.state = TryState::Nominated(now + LIFETIME),
-            own => *own = None,
+            Some(own) if !matches!(own.state, TryState::Patching | TryState::TakingBack) => true,
+            Some(own) if patch.node.is_some() && is_written => {
+                own.state = TryState::Nominated(now + LIFETIME);
+                true
+            }
+            own => {
+                *own = None;
+                false
+            }
         }
-        is_nominated
     }
 
     /// The end of all nominations, at shutdown.

@@ -95,7 +95,9 @@ pub(crate) fn early_pod(group: &Group, query: &Query<'_>, cluster: Option<&Arc<C
     if !query.may_bind || pod.uid().is_empty() {
         return None;
     }
-    let counting = group.answering(Mode::Enforce, Verb::Filter, pod).filter(|member| member.may_count());
+    let counting = group
+        .answering(Mode::Enforce, Verb::Filter, pod, cluster.map(AsRef::as_ref))
+        .filter(|member| member.may_count());
     let modes: Vec<PlaceMode> = counting.map(|member| member.config.places).collect();
     let is_all = modes.contains(&PlaceMode::All);
     if !is_all && !modes.contains(&PlaceMode::Early) {

@@ -7,7 +7,7 @@ use plimsoll_decision_cache::{Evict, evict_to};
 use crate::{
     cache::{DecisionCache, RecentCombined},
     decide::{Calls, Circuit},
-    model::{FactAccess, Mode, Pod, Policy, PolicyConfig, ShapeLimit, SidecarFacts, Verb, View},
+    model::{Cluster, FactAccess, Mode, Pod, Policy, PolicyConfig, ShapeLimit, SidecarFacts, Verb, View},
 };
 
 /// A policy that could not be loaded as its files stand now.
@@ -246,8 +246,14 @@ impl Group {
     }
 
     /// Those that are asked this verb about the pod in this mode, in order.
-    pub fn answering(&self, mode: Mode, verb: Verb, pod: &Pod) -> impl Iterator<Item = &Arc<Member>> {
-        self.members.iter().filter(move |member| member.answers(mode, verb, pod))
+    pub fn answering(
+        &self,
+        mode: Mode,
+        verb: Verb,
+        pod: &Pod,
+        cluster: Option<&Cluster>,
+    ) -> impl Iterator<Item = &Arc<Member>> {
+        self.members.iter().filter(move |member| member.answers(mode, verb, pod, cluster))
     }
 }
 
@@ -322,8 +328,9 @@ impl Member {
     }
 
     /// Whether it is asked this verb about the pod in this mode.
-    pub fn answers(&self, mode: Mode, verb: Verb, pod: &Pod) -> bool {
-        self.config.mode == mode && self.policy.verbs().has(verb) && self.config.matches.accepts(pod)
+    pub fn answers(&self, mode: Mode, verb: Verb, pod: &Pod, cluster: Option<&Cluster>) -> bool {
+        let namespace = || cluster.and_then(|cluster| cluster.namespace(pod.namespace()));
+        self.config.mode == mode && self.policy.verbs().has(verb) && self.config.matches.accepts(pod, namespace())
     }
 }
 

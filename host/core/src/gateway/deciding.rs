@@ -115,16 +115,21 @@ impl Deciding<'_> {
     /// Whether the pod gets one node, and a tentative place there.
     ///
     /// # Errors
-    /// If another replica gives places.
+    /// If another replica gives places, or none does.
     fn early_pod(&self, query: &Query<'_>) -> Result<Option<EarlyPod>, DecideError> {
         let gateway = self.gateway;
         let (Some(binder), Some(_)) = (gateway.binder.get(), gateway.places.get()) else { return Ok(None) };
         let Some(early) = decide::early_pod(&self.group, query, self.cluster()) else { return Ok(None) };
         match binder.leader() {
-            Leader::ThisReplica if !binder.has_just_begun() => Ok(Some(early)),
+            // A leader before this one may have given places that only the watch will show. A pod with a node of its own
+            // choice would be half of a gang, or tied to a full node; after an error kube-scheduler tries it again.
+            Leader::ThisReplica if binder.has_just_begun() => {
+                Err(Unbound::NoLeader("it has just begun to lead, and gives no places for 2 s".to_owned()).into())
+            }
+            Leader::ThisReplica => Ok(Some(early)),
             // kube-scheduler may reach any replica; only the leader gives places.
             Leader::Peer(url) => Err(DecideError::Elsewhere(url)),
-            Leader::ThisReplica | Leader::Nobody(_) => Ok(None),
+            Leader::Nobody(why) => Err(Unbound::NoLeader(why).into()),
         }
     }
 
@@ -305,8 +310,8 @@ impl Deciding<'_> {
 
     /// Defers the calls of shadow policies until after the reply.
     fn defer_shadow(&self, after: &mut PostReplyWork, context: RequestContext, verbs: &'static [Verb]) {
-        let (pod, group) = (context.pod(), self.group.clone());
-        let in_shadow = |verb: &Verb| group.answering(Mode::Shadow, *verb, pod).next().is_some();
+        let (pod, known, group) = (context.pod(), context.in_force(), self.group.clone());
+        let in_shadow = |verb: &Verb| group.answering(Mode::Shadow, *verb, pod, known).next().is_some();
         if verbs.iter().any(in_shadow) {
             after.guest_calls.push(self.shadow(move |caller| decide::shadow(caller, &group, &context, verbs)));
         }

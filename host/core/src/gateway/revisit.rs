@@ -98,7 +98,10 @@ impl Gateway {
         let roster = self.roster();
         let of = |(name, group): (&Arc<str>, &Group)| (Arc::clone(name), group.clone());
         if due.groups.is_empty() {
-            let is_asked = |group: &Group| group.answering(Mode::Enforce, Verb::Filter, &due.pod).next().is_some();
+            let cluster = self.cluster();
+            let is_asked = |group: &Group| {
+                group.answering(Mode::Enforce, Verb::Filter, &due.pod, cluster.as_deref()).next().is_some()
+            };
             return Some(roster.groups().filter(|(_, group)| is_asked(group)).map(of).collect());
         }
         // A group that is gone: kube-scheduler's request would fail.

@@ -156,7 +156,7 @@ impl Cluster {
     }
 
     /// The namespace with this name; none if it is not known.
-    pub(crate) fn namespace(&self, name: &str) -> Option<&Namespace> {
+    pub fn namespace(&self, name: &str) -> Option<&Namespace> {
         self.namespaces.as_ref()?.get(name).map(AsRef::as_ref)
     }
 

@@ -173,6 +173,11 @@ impl View {
         &self.pod
     }
 
+    /// The snapshot of the whole cluster, which knows namespaces.
+    pub(crate) fn in_force(&self) -> Option<&Cluster> {
+        self.whole.cluster().map(AsRef::as_ref)
+    }
+
     /// The same, to be kept.
     pub(crate) fn shared_pod(&self) -> &Arc<Pod> {
         &self.pod

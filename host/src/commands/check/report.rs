@@ -153,15 +153,16 @@ impl CheckReport {
 
 impl Matches {
     pub(super) fn of(wanted: &Match, cluster: &Cluster, waiting: &[Pod]) -> Self {
+        let accepts = |pod: &Pod| wanted.accepts(pod, cluster.namespace(pod.namespace()));
         let accepted =
-            |slot: &Slot| slot.placed.iter().flat_map(|placed| placed.pods()).filter(|pod| wanted.accepts(pod)).count();
+            |slot: &Slot| slot.placed.iter().flat_map(|placed| placed.pods()).filter(|pod| accepts(pod)).count();
         let by_node: Vec<usize> = cluster.slots().iter().map(accepted).collect();
         Self {
             pods: by_node.iter().sum(),
             of: cluster.pod_count(),
             nodes: by_node.iter().filter(|pods| **pods > 0).count(),
             of_nodes: by_node.len(),
-            waiting: waiting.iter().filter(|pod| wanted.accepts(pod)).count(),
+            waiting: waiting.iter().filter(|pod| accepts(pod)).count(),
             of_waiting: waiting.len(),
         }
     }

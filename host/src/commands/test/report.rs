@@ -161,9 +161,8 @@ impl CaseReport {
 
     fn push(&self, text: &mut String) {
         let file = &self.file;
-        if !self.description.is_empty() {
-            push_line(text, format_args!("  {}", self.description));
-        }
+        let description = if self.description.is_empty() { "(the case cannot be read)" } else { &self.description };
+        push_line(text, format_args!("  {description}"));
         if let Some(error) = &self.error {
             push_line(text, format_args!("    {file}{}: {error}", after(self.line)));
         }

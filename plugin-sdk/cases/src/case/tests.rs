@@ -35,6 +35,33 @@ fn a_malformed_case_is_told_with_its_line_its_field_and_what_was_expected() {
         ("description: d\nexpect: {}\n---\nexpect: {}", "cases/a.yaml:", "a second document starts here: expected one"),
         ("description: d\nexpect: {}\ndeviceClasses: {}", "cases/a.yaml:3: deviceClasses: ", "expected a list"),
         ("[", "cases/a.yaml:1: ", "unclosed bracket"),
+        (
+            "description: d\nexpect: {}\npod:\n  metadata:\n    anotations: {a: b}",
+            "cases/a.yaml:5: pod.metadata: ",
+            "unknown key 'anotations': expected one of name, ",
+        ),
+        (
+            "description: d\nexpect: {}\npod:\n  metadata:\n    annotations: {a: 3}",
+            "cases/a.yaml:5: pod.metadata.annotations.a: ",
+            "found integer `3`: expected text",
+        ),
+        ("description: d\nexpect: {}\npod: {specc: {}}", "cases/a.yaml:3: pod: ", "unknown key 'specc'"),
+        (
+            "description: d\nnodes:\n- metadata: {lables: {}}",
+            "cases/a.yaml:3: nodes[0].metadata: ",
+            "unknown key 'lables'",
+        ),
+        (
+            "description: d\npods:\n- spec:\n    containers:\n    - resources: {request: {cpu: 1}}",
+            "cases/a.yaml:5: pods[0].spec.containers[0].resources: ",
+            "unknown key 'request': expected one of limits, requests, claims",
+        ),
+        ("description: d\nnamespaces: [{label: {}}]", "cases/a.yaml:2: namespaces[0]: ", "unknown key 'label'"),
+        (
+            "description: d\ndeviceClasses: [{spec: {cel: 1}}]",
+            "cases/a.yaml:2: deviceClasses[0].spec: ",
+            "unknown key 'cel'",
+        ),
         ("", "cases/a.yaml: ", "the file is empty: expected at least description and expect"),
     ];
     for (yaml, place, expected) in table {

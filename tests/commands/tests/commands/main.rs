@@ -48,6 +48,11 @@ pub(crate) fn run(args: &[&str]) -> Printed {
     plimsoll(workspace(), args).unwrap()
 }
 
+/// As [`run`], with the arguments in one line.
+pub(crate) fn run_line(line: &str) -> Printed {
+    run(&line.split_whitespace().collect::<Vec<_>>())
+}
+
 pub(crate) fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
