@@ -12,7 +12,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 
-use self::{sdk::Sdk, template::Template};
+use self::{cel::NewRule, sdk::Sdk, template::Template};
 use crate::{
     args::{Language, NewArgs},
     output,
@@ -30,7 +30,7 @@ pub(super) fn new(args: &NewArgs) -> Result<ExitCode> {
         plimsoll_core::escaped(&args.name, |_| false)
     );
     if language == Language::Cel {
-        return cel::new(&args.name).map(|()| ExitCode::SUCCESS);
+        return new_rule(&NewRule::of(&args.name));
     }
     let folder = PathBuf::from(&args.name);
     ensure!(is_free(&folder)?, "{}: it exists and is not empty: choose another name", folder.display());
@@ -49,6 +49,17 @@ pub(super) fn new(args: &NewArgs) -> Result<ExitCode> {
         make_executable(&folder.join(sdk::FOLDER).join(program))?;
     }
     output::print(&report(&args.name, &sdk, template))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn new_rule(rule: &NewRule) -> Result<ExitCode> {
+    for path in &rule.paths {
+        ensure!(!Path::new(path).exists(), "{path}: it exists: choose another name");
+    }
+    for (path, text) in &rule.files {
+        write(Path::new(path), text)?;
+    }
+    output::print(&rule.report())?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -354,9 +354,7 @@ impl Checker {
         self.guards.truncate(guards);
         let ty = inner.and_then(|()| self.infer(result));
         self.scope.truncate(scope);
-        if matches!(range, Ty::Map(..) | Ty::Record(_)) {
-            rewrite::keys_of(iter_range);
-        }
+        rewrite::range_of(iter_range, matches!(range, Ty::List(_) | Ty::Dyn | Ty::Var(_)));
         ty
     }
 

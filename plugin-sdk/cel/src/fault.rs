@@ -6,7 +6,10 @@ use cel::{
     parser::Expression,
 };
 
-use crate::source::{Source, Span};
+use crate::{
+    functions,
+    source::{Source, Span},
+};
 
 /// Says which expression failed, which part of it, and why.
 pub(crate) fn describe(sources: &[Source], tree: &Expression, context: &Context, error: &ExecutionError) -> String {
@@ -28,6 +31,7 @@ fn text_of(error: &ExecutionError) -> String {
 /// The innermost part that fails, found by evaluating the parts in their order. Values are the same as before, since the
 /// host has them.
 fn culprit<'e>(part: &'e Expression, context: &Context) -> Option<(&'e Expression, ExecutionError)> {
+    functions::begin();
     let own = Value::resolve_val(part, context).err()?;
     let inner = match &part.expr {
         Expr::Call(call) if call.func_name == operators::CONDITIONAL && call.args.len() == 3 => {
@@ -53,11 +57,11 @@ fn culprit<'e>(part: &'e Expression, context: &Context) -> Option<(&'e Expressio
             let mut scope = context.new_inner_scope();
             scope.add_variable_as_val(&all.accu_var, Value::resolve_val(&all.accu_init, context).ok()?.into_owned());
             let mut items = range.as_iterable()?.iter();
-            while let Some(item) = items.next() {
+            let looked_at = if functions::is_of_steps(&own) { 1 } else { usize::MAX };
+            for item in std::iter::from_fn(|| items.next()).take(looked_at) {
                 scope.add_variable_as_val(&all.iter_var, item.clone_as_boxed());
-                if let Some((found, error)) = culprit(&all.loop_step, &scope) {
-                    // The expression of the rule outlives the scope of the loop.
-                    return Some((found, error));
+                if let Some(found) = culprit(&all.loop_step, &scope) {
+                    return Some(found);
                 }
             }
             None

@@ -1,14 +1,19 @@
 //! The functions of Kubernetes' environment, and those of the world, for the interpreter.
-#![expect(clippy::trivially_copy_pass_by_ref, reason = "the macros of `cel` pass references")]
 
 mod lists;
 mod patterns;
+mod texts;
 
 use std::cmp::Ordering;
 
 use cel::{
-    DeclarationError, Env, ExecutionError, add_member_overload, add_overload,
-    common::types::{CelBool, CelDouble, CelInt, CelString, INT_TYPE, LIST_TYPE, STRING_TYPE},
+    DeclarationError, Env, ExecutionError,
+    common::{
+        types::{
+            CelBool, CelDouble, CelInt, CelList, CelString, CelUInt, DYN_TYPE, INT_TYPE, LIST_TYPE, STRING_TYPE, Type,
+        },
+        value::{CowVal, Val},
+    },
     extensions,
 };
 
@@ -20,23 +25,143 @@ use crate::values::{
     world::{OBJECTS, ask},
 };
 
-pub(crate) use lists::KEYS;
+pub(crate) use lists::{KEYS, RANGE, begin, is_of_steps};
 
-type Outcome<T> = Result<T, ExecutionError>;
+/// The text of a value that is formatted by `%s`.
+pub(crate) const SHOW: &str = "@show";
+
+/// Functions of the crate that have another meaning in Kubernetes, with their number of arguments.
+const REPLACED: [(&str, usize); 5] =
+    [("string/double", 1), ("bool/string", 1), ("uint/string", 1), ("indexOf/string", 3), ("lastIndexOf/string", 3)];
+
+type Args<'b, 'v> = Vec<CowVal<'b, 'v>>;
+type Outcome<'b, 'v> = Result<CowVal<'b, 'v>, ExecutionError>;
+
+/// What a function returns, as the interpreter takes it.
+trait Answer {
+    fn answer<'b, 'v>(self, function: &str) -> Outcome<'b, 'v>;
+}
+
+macro_rules! answers {
+    ($($from:ty => $to:ty),*) => {$(
+        impl Answer for $from {
+            fn answer<'b, 'v>(self, _: &str) -> Outcome<'b, 'v> {
+                Ok(CowVal::owned(<$to>::from(self)))
+            }
+        }
+    )*};
+}
+
+answers! {
+    bool => CelBool, i64 => CelInt, u64 => CelUInt, f64 => CelDouble, String => CelString, CelList<'static> => CelList, Ip => Ip,
+    Quantity => Quantity, Semver => Semver, Timestamp => Timestamp, Duration => Duration
+}
+
+impl Answer for Ordering {
+    fn answer<'b, 'v>(self, function: &str) -> Outcome<'b, 'v> {
+        (self as i64).answer(function)
+    }
+}
+
+impl<T: Answer> Answer for Result<T, String> {
+    fn answer<'b, 'v>(self, function: &str) -> Outcome<'b, 'v> {
+        self.map_err(|error| failed(function, error))?.answer(function)
+    }
+}
+
+/// Declares functions with the types of their arguments: a `method` is called on its first one.
+macro_rules! declare {
+    ($env:expr; $($kind:ident $name:literal ($($argument:ident: $type:ident),+) $body:expr;)*) => {$({
+        fn call<'b, 'v>(args: Args<'b, 'v>) -> Outcome<'b, 'v> {
+            let mut args = args.iter();
+            $(let $argument = args.next().and_then(|value| value.downcast_ref::<$type>()).ok_or_else(|| missing($name))?;)+
+            $body.answer($name)
+        }
+        let id = concat!(stringify!($kind), " ", $name, $("/", stringify!($type)),+);
+        let types = [$(<$type>::cel_type().to_owned()),+];
+        declare!(@$kind $env, $name, id, types, call)?;
+    })*};
+    (@function $env:expr, $name:literal, $id:expr, $types:expr, $call:expr) => {
+        $env.add_overload($name, $id, $types.into(), $call)
+    };
+    (@method $env:expr, $name:literal, $id:expr, $types:expr, $call:expr) => {
+        add_method($env, $name, $id, $types.into(), $call)
+    };
+}
+
+fn add_method(
+    env: &mut Env,
+    name: &str,
+    id: &str,
+    mut types: Vec<Type>,
+    call: cel::common::functions::Function,
+) -> Result<(), DeclarationError> {
+    let target = types.remove(0);
+    env.add_member_overload(name, id, target, types, call)
+}
 
 /// An environment with all functions.
 pub(crate) fn environment() -> Result<Env, DeclarationError> {
-    let mut env = Env::stdlib();
-    env.add_extension(extensions::strings)?;
-    env.add_extension(extensions::lists)?;
-    lists::declare(&mut env)?;
-    patterns::declare(&mut env)?;
-    declare_quantities(&mut env)?;
-    declare_versions(&mut env)?;
-    declare_addresses(&mut env)?;
-    declare_times(&mut env)?;
-    declare_world(&mut env)?;
-    Ok(env)
+    let mut environment = Env::stdlib();
+    environment.add_extension(extensions::strings)?;
+    environment.add_extension(extensions::lists)?;
+    let env = &mut environment;
+    lists::declare(env)?;
+    declare_times(env)?;
+    env.add_overload(SHOW, "show", vec![DYN_TYPE], |args| texts::show(args[0].as_ref(), false)?.answer("format"))?;
+    declare_world(env)?;
+    declare! { env;
+        function "quantity" (text: CelString) Quantity::parse(text);
+        function "isQuantity" (text: CelString) Quantity::parse(text).is_ok();
+        function "sign" (quantity: Quantity) quantity.sign();
+        method "asApproximateFloat" (quantity: Quantity) quantity.float();
+        method "asInteger" (quantity: Quantity) quantity.integer().ok_or_else(|| "it is no integer: ask `isInteger()` first".to_owned());
+        method "isInteger" (quantity: Quantity) quantity.integer().is_some();
+        method "isGreaterThan" (one: Quantity, other: Quantity) one.compare(*other).is_gt();
+        method "isLessThan" (one: Quantity, other: Quantity) one.compare(*other).is_lt();
+        method "compareTo" (one: Quantity, other: Quantity) one.compare(*other);
+        method "add" (one: Quantity, other: Quantity) one.add(*other);
+        method "add" (one: Quantity, other: CelInt) one.add(Quantity::counted(**other, 0));
+        method "sub" (one: Quantity, other: Quantity) one.add(other.negated());
+        method "sub" (one: Quantity, other: CelInt) one.add(Quantity::counted(**other, 0).negated());
+        function "semver" (text: CelString) Semver::parse(text, false);
+        function "semver" (text: CelString, normalise: CelBool) Semver::parse(text, **normalise);
+        function "isSemver" (text: CelString) Semver::parse(text, false).is_ok();
+        function "isSemver" (text: CelString, normalise: CelBool) Semver::parse(text, **normalise).is_ok();
+        method "major" (version: Semver) version.numbers[0] as i64;
+        method "minor" (version: Semver) version.numbers[1] as i64;
+        method "patch" (version: Semver) version.numbers[2] as i64;
+        method "isGreaterThan" (one: Semver, other: Semver) one.compare(other).is_gt();
+        method "isLessThan" (one: Semver, other: Semver) one.compare(other).is_lt();
+        method "compareTo" (one: Semver, other: Semver) one.compare(other);
+        function "ip" (text: CelString) Ip::parse(text);
+        function "isIP" (text: CelString) Ip::parse(text).is_ok();
+        function "ip.isCanonical" (text: CelString) Ip::parse(text).map(|ip| ip.text() == text.inner());
+        function "string" (ip: Ip) ip.text();
+        method "family" (ip: Ip) (if ip.0.is_ipv4() { 4_i64 } else { 6 });
+        method "isUnspecified" (ip: Ip) ip.0.is_unspecified();
+        method "isLoopback" (ip: Ip) ip.0.is_loopback();
+        method "isLinkLocalMulticast" (ip: Ip) ip.is_link_local_multicast();
+        method "isLinkLocalUnicast" (ip: Ip) ip.is_link_local_unicast();
+        method "isGlobalUnicast" (ip: Ip) ip.is_global_unicast();
+        function "@string/double" (number: CelDouble) texts::double(**number);
+        function "@bool/string" (text: CelString) texts::bool(text);
+        function "@uint/string" (text: CelString) text.parse::<u64>().ok().filter(|_| !text.starts_with('+')).ok_or_else(|| format!("{:?} is no uint", text.inner()));
+        method "@indexOf/string" (text: CelString, wanted: CelString, offset: CelInt) texts::index_of(text, wanted, **offset, false);
+        method "@lastIndexOf/string" (text: CelString, wanted: CelString, offset: CelInt) texts::index_of(text, wanted, **offset, true);
+        function "matches" (text: CelString, pattern: CelString) patterns::matches(text, pattern);
+        method "matches" (text: CelString, pattern: CelString) patterns::matches(text, pattern);
+        method "find" (text: CelString, pattern: CelString) patterns::find(text, pattern);
+        method "findAll" (text: CelString, pattern: CelString) patterns::find_all(text, pattern, -1);
+        method "findAll" (text: CelString, pattern: CelString, limit: CelInt) patterns::find_all(text, pattern, **limit);
+    }
+    Ok(environment)
+}
+
+/// The name of the function that is called in place of another, by the type of its first argument.
+pub(crate) fn replacement(name: &str, first: &str, arguments: usize) -> Option<String> {
+    let full = format!("{name}/{first}");
+    REPLACED.contains(&(full.as_str(), arguments)).then(|| format!("@{full}"))
 }
 
 /// Whether the literal, the last argument of a function, would make it fail each time.
@@ -53,252 +178,61 @@ pub(crate) fn check_literal(function: &str, arguments: usize, text: &str) -> Res
     }
 }
 
-fn failed<T>(function: &str, result: Result<T, String>) -> Outcome<T> {
-    result.map_err(|error| ExecutionError::function_error(function, error))
+fn failed(function: &str, error: impl ToString) -> ExecutionError {
+    ExecutionError::function_error(function, error)
 }
 
-fn order(ordering: Ordering) -> CelInt {
-    CelInt::from(ordering as i64)
-}
-
-fn declare_quantities(env: &mut Env) -> Result<(), DeclarationError> {
-    fn parse(text: &CelString) -> Outcome<Quantity> {
-        failed("quantity", Quantity::parse(text))
-    }
-    fn is(text: &CelString) -> CelBool {
-        Quantity::parse(text).is_ok().into()
-    }
-    fn sum(quantity: Quantity, other: Quantity) -> Outcome<Quantity> {
-        failed("quantity", quantity.add(other).ok_or_else(|| "the sum is too large".to_owned()))
-    }
-    fn integer(quantity: &Quantity) -> Outcome<CelInt> {
-        let integer = quantity.integer().ok_or_else(|| "it is no integer: ask `isInteger()` first".to_owned());
-        failed("asInteger", integer).map(CelInt::from)
-    }
-    fn add(one: &Quantity, other: &Quantity) -> Outcome<Quantity> {
-        sum(*one, *other)
-    }
-    fn add_int(one: &Quantity, other: &CelInt) -> Outcome<Quantity> {
-        sum(*one, Quantity::counted(**other, 0))
-    }
-    fn sub(one: &Quantity, other: &Quantity) -> Outcome<Quantity> {
-        sum(*one, other.negated())
-    }
-    fn sub_int(one: &Quantity, other: &CelInt) -> Outcome<Quantity> {
-        sum(*one, Quantity::counted(**other, 0).negated())
-    }
-    fn sign(quantity: &Quantity) -> CelInt {
-        quantity.sign().into()
-    }
-    fn float(quantity: &Quantity) -> CelDouble {
-        quantity.float().into()
-    }
-    fn is_integer(quantity: &Quantity) -> CelBool {
-        quantity.integer().is_some().into()
-    }
-    fn compare(one: &Quantity, other: &Quantity) -> CelInt {
-        order(one.compare(*other))
-    }
-    fn greater(one: &Quantity, other: &Quantity) -> CelBool {
-        one.compare(*other).is_gt().into()
-    }
-    fn less(one: &Quantity, other: &Quantity) -> CelBool {
-        one.compare(*other).is_lt().into()
-    }
-    add_overload!(env, fn parse: (CelString) -> Result<Quantity>, name = "quantity")?;
-    add_overload!(env, fn is: (CelString) -> CelBool, name = "isQuantity")?;
-    add_member_overload!(env, fn sign: (Quantity) -> CelInt)?;
-    add_member_overload!(env, fn float: (Quantity) -> CelDouble, name = "asApproximateFloat")?;
-    add_member_overload!(env, fn integer: (Quantity) -> Result<CelInt>, name = "asInteger")?;
-    add_member_overload!(env, fn is_integer: (Quantity) -> CelBool)?;
-    add_member_overload!(env, fn greater: (Quantity, Quantity) -> CelBool, name = "isGreaterThan")?;
-    add_member_overload!(env, fn less: (Quantity, Quantity) -> CelBool, name = "isLessThan")?;
-    add_member_overload!(env, fn compare: (Quantity, Quantity) -> CelInt, name = "compareTo")?;
-    add_member_overload!(env, fn add: (Quantity, Quantity) -> Result<Quantity>)?;
-    add_member_overload!(env, fn add_int: (Quantity, CelInt) -> Result<Quantity>, name = "add")?;
-    add_member_overload!(env, fn sub: (Quantity, Quantity) -> Result<Quantity>)?;
-    add_member_overload!(env, fn sub_int: (Quantity, CelInt) -> Result<Quantity>, name = "sub")
-}
-
-fn declare_versions(env: &mut Env) -> Result<(), DeclarationError> {
-    fn parse(text: &CelString) -> Outcome<Semver> {
-        failed("semver", Semver::parse(text, false))
-    }
-    fn parse_normal(text: &CelString, normalise: &CelBool) -> Outcome<Semver> {
-        failed("semver", Semver::parse(text, **normalise))
-    }
-    fn is(text: &CelString) -> CelBool {
-        Semver::parse(text, false).is_ok().into()
-    }
-    fn is_normal(text: &CelString, normalise: &CelBool) -> CelBool {
-        Semver::parse(text, **normalise).is_ok().into()
-    }
-    fn number(version: &Semver, index: usize) -> CelInt {
-        CelInt::from(version.numbers[index] as i64)
-    }
-    fn major(version: &Semver) -> CelInt {
-        number(version, 0)
-    }
-    fn minor(version: &Semver) -> CelInt {
-        number(version, 1)
-    }
-    fn patch(version: &Semver) -> CelInt {
-        number(version, 2)
-    }
-    fn compare(one: &Semver, other: &Semver) -> CelInt {
-        order(one.compare(other))
-    }
-    fn greater(one: &Semver, other: &Semver) -> CelBool {
-        one.compare(other).is_gt().into()
-    }
-    fn less(one: &Semver, other: &Semver) -> CelBool {
-        one.compare(other).is_lt().into()
-    }
-    add_overload!(env, fn parse: (CelString) -> Result<Semver>, name = "semver")?;
-    add_overload!(env, fn parse_normal: (CelString, CelBool) -> Result<Semver>, name = "semver")?;
-    add_overload!(env, fn is: (CelString) -> CelBool, name = "isSemver")?;
-    add_overload!(env, fn is_normal: (CelString, CelBool) -> CelBool, name = "isSemver")?;
-    add_member_overload!(env, fn major: (Semver) -> CelInt)?;
-    add_member_overload!(env, fn minor: (Semver) -> CelInt)?;
-    add_member_overload!(env, fn patch: (Semver) -> CelInt)?;
-    add_member_overload!(env, fn greater: (Semver, Semver) -> CelBool, name = "isGreaterThan")?;
-    add_member_overload!(env, fn less: (Semver, Semver) -> CelBool, name = "isLessThan")?;
-    add_member_overload!(env, fn compare: (Semver, Semver) -> CelInt, name = "compareTo")
-}
-
-fn declare_addresses(env: &mut Env) -> Result<(), DeclarationError> {
-    fn parse(text: &CelString) -> Outcome<Ip> {
-        failed("ip", Ip::parse(text))
-    }
-    fn is(text: &CelString) -> CelBool {
-        Ip::parse(text).is_ok().into()
-    }
-    fn is_canonical(text: &CelString) -> Outcome<CelBool> {
-        Ok((parse(text)?.text() == text.inner()).into())
-    }
-    fn string(ip: &Ip) -> CelString<'static> {
-        ip.text().into()
-    }
-    fn family(ip: &Ip) -> CelInt {
-        (if ip.0.is_ipv4() { 4 } else { 6 }).into()
-    }
-    fn is_unspecified(ip: &Ip) -> CelBool {
-        ip.0.is_unspecified().into()
-    }
-    fn is_loopback(ip: &Ip) -> CelBool {
-        ip.0.is_loopback().into()
-    }
-    fn is_link_local_multicast(ip: &Ip) -> CelBool {
-        ip.is_link_local_multicast().into()
-    }
-    fn is_link_local_unicast(ip: &Ip) -> CelBool {
-        ip.is_link_local_unicast().into()
-    }
-    fn is_global_unicast(ip: &Ip) -> CelBool {
-        ip.is_global_unicast().into()
-    }
-    add_overload!(env, fn parse: (CelString) -> Result<Ip>, name = "ip")?;
-    add_overload!(env, fn is: (CelString) -> CelBool, name = "isIP")?;
-    add_overload!(env, fn is_canonical: (CelString) -> Result<CelBool>, name = "ip.isCanonical")?;
-    add_overload!(env, fn string: (Ip) -> CelString)?;
-    add_member_overload!(env, fn family: (Ip) -> CelInt)?;
-    add_member_overload!(env, fn is_unspecified: (Ip) -> CelBool)?;
-    add_member_overload!(env, fn is_loopback: (Ip) -> CelBool)?;
-    add_member_overload!(env, fn is_link_local_multicast: (Ip) -> CelBool)?;
-    add_member_overload!(env, fn is_link_local_unicast: (Ip) -> CelBool)?;
-    add_member_overload!(env, fn is_global_unicast: (Ip) -> CelBool)
+/// An argument that is missing or of another type, which the types of the overload rule out.
+fn missing(function: &str) -> ExecutionError {
+    failed(function, "an argument is of another type")
 }
 
 fn declare_times(env: &mut Env) -> Result<(), DeclarationError> {
-    /// One function of timestamps with and without a zone, and of durations where they have it.
     macro_rules! parts {
-        ($($name:literal)*) => {$({
-            fn part(time: &Timestamp) -> Outcome<CelInt> {
-                failed($name, time.part($name, 0).ok_or_else(String::new)).map(CelInt::from)
-            }
-            fn part_at(time: &Timestamp, zone: &CelString) -> Outcome<CelInt> {
-                let offset = failed($name, time::offset(zone))?;
-                failed($name, time.part($name, offset).ok_or_else(String::new)).map(CelInt::from)
-            }
-            fn part_of(duration: &Duration) -> Outcome<CelInt> {
-                failed($name, duration.part($name).ok_or_else(String::new)).map(CelInt::from)
-            }
-            add_member_overload!(env, fn part: (Timestamp) -> Result<CelInt>, name = $name)?;
-            add_member_overload!(env, fn part_at: (Timestamp, CelString) -> Result<CelInt>, name = $name)?;
-            add_member_overload!(env, fn part_of: (Duration) -> Result<CelInt>, name = $name)?;
+        ($($name:literal)*) => {$(declare! { env;
+            method $name (time: Timestamp) time.part($name, 0);
+            method $name (time: Timestamp, zone: CelString) time::offset(zone).map(|offset| time.part($name, offset));
         })*};
     }
-    fn duration(text: &CelString) -> Outcome<Duration> {
-        failed("duration", Duration::parse(text))
-    }
-    fn duration_itself(duration: &Duration) -> Duration {
-        *duration
-    }
-    fn timestamp(text: &CelString) -> Outcome<Timestamp> {
-        failed("timestamp", Timestamp::parse(text))
-    }
-    fn timestamp_of_int(seconds: &CelInt) -> Outcome<Timestamp> {
-        failed("timestamp", Timestamp::of_seconds(**seconds))
-    }
-    fn timestamp_itself(time: &Timestamp) -> Timestamp {
-        *time
-    }
-    fn seconds(time: &Timestamp) -> CelInt {
-        time.seconds().into()
-    }
-    fn text(time: &Timestamp) -> CelString<'static> {
-        time.text().into()
-    }
-    fn duration_text(duration: &Duration) -> CelString<'static> {
-        duration.text().into()
-    }
     parts! { "getFullYear" "getMonth" "getDate" "getDayOfMonth" "getDayOfWeek" "getDayOfYear" "getHours" "getMinutes" "getSeconds" "getMilliseconds" }
-    add_overload!(env, fn duration: (CelString) -> Result<Duration>)?;
-    add_overload!(env, fn duration_itself: (Duration) -> Duration, name = "duration")?;
-    add_overload!(env, fn timestamp: (CelString) -> Result<Timestamp>)?;
-    add_overload!(env, fn timestamp_of_int: (CelInt) -> Result<Timestamp>, name = "timestamp")?;
-    add_overload!(env, fn timestamp_itself: (Timestamp) -> Timestamp, name = "timestamp")?;
-    add_overload!(env, fn seconds: (Timestamp) -> CelInt, name = "int")?;
-    add_overload!(env, fn text: (Timestamp) -> CelString, name = "string")?;
-    add_overload!(env, fn duration_text: (Duration) -> CelString, name = "string")
+    declare! { env;
+        method "getHours" (duration: Duration) duration.nanos() / 3_600_000_000_000;
+        method "getMinutes" (duration: Duration) duration.nanos() / 60_000_000_000;
+        method "getSeconds" (duration: Duration) duration.nanos() / 1_000_000_000;
+        method "getMilliseconds" (duration: Duration) duration.nanos() / 1_000_000;
+        function "duration" (text: CelString) Duration::parse(text);
+        function "duration" (duration: Duration) *duration;
+        function "timestamp" (text: CelString) Timestamp::parse(text);
+        function "timestamp" (seconds: CelInt) Timestamp::of_seconds(**seconds);
+        function "timestamp" (time: Timestamp) *time;
+        function "int" (time: Timestamp) time.seconds();
+        function "string" (time: Timestamp) time.text();
+        function "string" (duration: Duration) duration.text();
+    }
+    Ok(())
 }
 
 /// What the pod, the node and the cluster are asked for by a call.
 fn declare_world(env: &mut Env) -> Result<(), DeclarationError> {
-    let [pod, node, placed, .., cluster, facts, _, _] = &OBJECTS;
-    macro_rules! declare {
-        ($($on:expr, $name:literal ($($argument:expr),*);)*) => {$(
-            let id = format!("{}.{}/{}", $on.name(), $name, <[cel::common::types::Type]>::len(&[$($argument),*]));
-            env.add_member_overload($name, &id, $on.to_owned(), vec![$($argument),*], |args| ask($name, &args))?;
-        )*};
+    macro_rules! methods {
+        ($($on:expr => $($name:literal ($($argument:expr),*))*;)*) => {$($(
+            let arguments = vec![$($argument),*];
+            let id = format!("{}.{}/{}", $on.name(), $name, arguments.len());
+            env.add_member_overload($name, &id, $on.to_owned(), arguments, |args| ask($name, &args))?;
+        )*)*};
     }
-    declare! {
-        pod, "request" (STRING_TYPE);
-        pod, "field" (STRING_TYPE);
-        node, "allocatable" (STRING_TYPE);
-        node, "capacity" (STRING_TYPE);
-        node, "requested" (STRING_TYPE);
-        node, "free" (STRING_TYPE);
-        node, "resourceKnown" (STRING_TYPE);
-        node, "imageSize" (STRING_TYPE);
-        node, "field" (STRING_TYPE);
-        node, "factText" (STRING_TYPE);
-        node, "factNumber" (STRING_TYPE);
-        placed, "request" (STRING_TYPE);
-        &LIST_TYPE, "count" ();
-        &LIST_TYPE, "count" (STRING_TYPE, STRING_TYPE, STRING_TYPE);
-        facts, "text" (STRING_TYPE, STRING_TYPE);
-        facts, "number" (STRING_TYPE, STRING_TYPE);
-        cluster, "namespace" (STRING_TYPE);
-        cluster, "label" (STRING_TYPE, STRING_TYPE);
-        cluster, "annotation" (STRING_TYPE, STRING_TYPE);
-        cluster, "nodeLabel" (STRING_TYPE, STRING_TYPE);
-        cluster, "count" ();
-        cluster, "countUpTo" (INT_TYPE);
-        cluster, "atLeast" (INT_TYPE);
-        cluster, "requested" (STRING_TYPE);
-        cluster, "nodesWithLabel" (STRING_TYPE, STRING_TYPE);
-        cluster, "labelValues" (STRING_TYPE);
+    let [pod, node, placed, cluster, facts, _] = &OBJECTS;
+    methods! {
+        pod => "request"(STRING_TYPE) "field"(STRING_TYPE);
+        node => "allocatable"(STRING_TYPE) "capacity"(STRING_TYPE) "requested"(STRING_TYPE) "free"(STRING_TYPE)
+            "resourceKnown"(STRING_TYPE) "imageSize"(STRING_TYPE) "field"(STRING_TYPE) "factText"(STRING_TYPE)
+            "factNumber"(STRING_TYPE);
+        placed => "request"(STRING_TYPE);
+        LIST_TYPE => "count"() "count"(STRING_TYPE, STRING_TYPE, STRING_TYPE);
+        facts => "text"(STRING_TYPE, STRING_TYPE) "number"(STRING_TYPE, STRING_TYPE);
+        cluster => "namespace"(STRING_TYPE) "label"(STRING_TYPE, STRING_TYPE) "annotation"(STRING_TYPE, STRING_TYPE)
+            "nodeLabel"(STRING_TYPE, STRING_TYPE) "count"() "countUpTo"(INT_TYPE) "atLeast"(INT_TYPE)
+            "requested"(STRING_TYPE) "nodesWithLabel"(STRING_TYPE, STRING_TYPE) "labelValues"(STRING_TYPE);
     }
     Ok(())
 }

@@ -183,6 +183,7 @@ impl Compiled {
         context: &Context,
         take: impl FnOnce(&CowVal<'_, '_>) -> Option<T>,
     ) -> Result<T, String> {
+        functions::begin();
         match Value::resolve_val(tree, context) {
             Ok(value) => take(&value).ok_or_else(|| format!("found a {}", value.get_type().name())),
             Err(error) => Err(fault::describe(&self.sources, tree, context, &error)),

@@ -70,8 +70,8 @@ PlacedLabels placed.label -
 PlacedAnnotations placed.annotation -
 ";
 
-/// `NAME(PARAMETERS) RESULT READS`. A function with a point is called on its first parameter. The variable `C` stands for
-/// types that can be compared, `S` for those that can be summed.
+/// `NAMES(PARAMETERS) RESULT READS`. A function with a point is called on its first parameter; `|` is between types of which
+/// it takes any. The variable `C` stands for types that can be compared, `S` for those that can be summed.
 const FUNCTIONS: &str = "
 .request(Pod,string) quantity pod.request
 .field(Pod,string) optional<dyn> pod.field
@@ -99,87 +99,30 @@ const FUNCTIONS: &str = "
 .requested(Cluster,string) quantity cluster.requested
 .nodesWithLabel(Cluster,string,string) int cluster.nodes-with-label
 .labelValues(Cluster,string) list<LabelCount> cluster.label-values
-size(string) int
-size(bytes) int
-size(list<A>) int
-size(map<A,B>) int
-.size(string) int
-.size(bytes) int
-.size(list<A>) int
-.size(map<A,B>) int
-bool(bool) bool
-bool(string) bool
-int(int) int
-int(uint) int
-int(double) int
-int(string) int
-int(timestamp) int
-uint(uint) uint
-uint(int) uint
-uint(double) uint
-uint(string) uint
-double(double) double
-double(int) double
-double(uint) double
-double(string) double
-string(string) string
-string(bool) string
-string(int) string
-string(uint) string
-string(double) string
-string(bytes) string
-string(ip) string
-string(timestamp) string
-string(duration) string
-bytes(bytes) bytes
-bytes(string) bytes
+size(string|bytes|list<A>|map<A,B>) int
+.size(string|bytes|list<A>|map<A,B>) int
+bool(bool|string) bool
+int(int|uint|double|string|timestamp) int
+uint(uint|int|double|string) uint
+double(double|int|uint|string) double
+string(string|bool|int|uint|double|bytes|ip|timestamp|duration) string
+bytes(bytes|string) bytes
 dyn(A) dyn
 type(A) type
-duration(duration) duration
-duration(string) duration
-timestamp(timestamp) timestamp
-timestamp(string) timestamp
-timestamp(int) timestamp
-.getFullYear(timestamp) int
-.getMonth(timestamp) int
-.getDate(timestamp) int
-.getDayOfMonth(timestamp) int
-.getDayOfWeek(timestamp) int
-.getDayOfYear(timestamp) int
-.getHours(timestamp) int
-.getMinutes(timestamp) int
-.getSeconds(timestamp) int
-.getMilliseconds(timestamp) int
-.getFullYear(timestamp,string) int
-.getMonth(timestamp,string) int
-.getDate(timestamp,string) int
-.getDayOfMonth(timestamp,string) int
-.getDayOfWeek(timestamp,string) int
-.getDayOfYear(timestamp,string) int
-.getHours(timestamp,string) int
-.getMinutes(timestamp,string) int
-.getSeconds(timestamp,string) int
-.getMilliseconds(timestamp,string) int
-.getHours(duration) int
-.getMinutes(duration) int
-.getSeconds(duration) int
-.getMilliseconds(duration) int
-.contains(string,string) bool
-.startsWith(string,string) bool
-.endsWith(string,string) bool
-matches(string,string) bool
-.matches(string,string) bool
+duration(duration|string) duration
+timestamp(timestamp|string|int) timestamp
+.getFullYear .getMonth .getDate .getDayOfMonth .getDayOfWeek .getDayOfYear(timestamp) int
+.getHours .getMinutes .getSeconds .getMilliseconds(timestamp|duration) int
+.getFullYear .getMonth .getDate .getDayOfMonth .getDayOfWeek .getDayOfYear(timestamp,string) int
+.getHours .getMinutes .getSeconds .getMilliseconds(timestamp,string) int
+.contains .startsWith .endsWith .matches matches(string,string) bool
 .find(string,string) string
 .findAll(string,string) list<string>
 .findAll(string,string,int) list<string>
 .charAt(string,int) string
-.indexOf(string,string) int
-.indexOf(string,string,int) int
-.lastIndexOf(string,string) int
-.lastIndexOf(string,string,int) int
-.lowerAscii(string) string
-.upperAscii(string) string
-.trim(string) string
+.indexOf .lastIndexOf(string,string) int
+.indexOf .lastIndexOf(string,string,int) int
+.lowerAscii .upperAscii .trim strings.quote(string) string
 .replace(string,string,string) string
 .replace(string,string,string,int) string
 .split(string,string) list<string>
@@ -189,59 +132,40 @@ matches(string,string) bool
 .join(list<string>) string
 .join(list<string>,string) string
 .format(string,list<dyn>) string
-strings.quote(string) string
 .isSorted(list<C>) bool
-.min(list<C>) C
-.max(list<C>) C
+.min .max(list<C>) C
 .sum(list<S>) S
-.indexOf(list<A>,A) int
-.lastIndexOf(list<A>,A) int
+.indexOf .lastIndexOf(list<A>,A) int
 .includes(dyn,dyn) bool
 .slice(list<A>,int,int) list<A>
 .flatten(list<list<A>>) list<A>
-.distinct(list<A>) list<A>
-.reverse(list<A>) list<A>
+.distinct .reverse(list<A>) list<A>
 .sort(list<C>) list<C>
 lists.range(int) list<int>
-optional.of(A) optional<A>
-optional.ofNonZeroValue(A) optional<A>
+optional.of optional.ofNonZeroValue(A) optional<A>
 optional.none() optional<A>
 .hasValue(optional<A>) bool
 .value(optional<A>) A
 .or(optional<A>,optional<A>) optional<A>
 .orValue(optional<A>,A) A
 quantity(string) quantity
-isQuantity(string) bool
-.sign(quantity) int
-.isGreaterThan(quantity,quantity) bool
-.isLessThan(quantity,quantity) bool
-.compareTo(quantity,quantity) int
+isQuantity isIP ip.isCanonical isSemver(string) bool
+isSemver(string,bool) bool
+sign(quantity) int
 .asApproximateFloat(quantity) double
 .asInteger(quantity) int
 .isInteger(quantity) bool
-.add(quantity,quantity) quantity
-.add(quantity,int) quantity
-.sub(quantity,quantity) quantity
-.sub(quantity,int) quantity
+.add .sub(quantity,quantity|int) quantity
+.isGreaterThan .isLessThan(quantity,quantity) bool
+.isGreaterThan .isLessThan(semver,semver) bool
+.compareTo(quantity,quantity) int
+.compareTo(semver,semver) int
 semver(string) semver
 semver(string,bool) semver
-isSemver(string) bool
-isSemver(string,bool) bool
-.major(semver) int
-.minor(semver) int
-.patch(semver) int
-.isGreaterThan(semver,semver) bool
-.isLessThan(semver,semver) bool
-.compareTo(semver,semver) int
+.major .minor .patch(semver) int
 ip(string) ip
-isIP(string) bool
-ip.isCanonical(string) bool
 .family(ip) int
-.isUnspecified(ip) bool
-.isLoopback(ip) bool
-.isLinkLocalMulticast(ip) bool
-.isLinkLocalUnicast(ip) bool
-.isGlobalUnicast(ip) bool
+.isUnspecified .isLoopback .isLinkLocalMulticast .isLinkLocalUnicast .isGlobalUnicast(ip) bool
 ";
 
 /// Functions that Kubernetes has, and plimsoll does not have yet.
@@ -265,6 +189,8 @@ pub(crate) struct Field {
 pub(crate) struct Overload {
     pub(crate) is_method: bool,
     signature: &'static str,
+    /// Which of the types between `|`.
+    choice: usize,
     pub(crate) reads: &'static str,
 }
 
@@ -292,14 +218,17 @@ impl Schema {
             schema.text_maps.insert(map, (one, read_of(all)));
         }
         for line in lines(FUNCTIONS) {
-            let (name, signature) = line.split_once('(').unwrap_or((line, ""));
+            let (names, signature) = line.split_once('(').unwrap_or((line, ""));
             let (signature, reads) = match signature.match_indices(' ').nth(1) {
                 Some((at, _)) => signature.split_at(at),
                 None => (signature, ""),
             };
-            let is_method = name.starts_with('.');
-            let overload = Overload { is_method, signature, reads };
-            schema.functions.entry(name.trim_start_matches('.')).or_default().push(overload);
+            for name in names.split(' ') {
+                let is_method = name.starts_with('.');
+                let choices = 1 + signature.matches('|').count();
+                let overloads = (0..choices).map(|choice| Overload { is_method, signature, choice, reads });
+                schema.functions.entry(name.trim_start_matches('.')).or_default().extend(overloads);
+            }
         }
         schema
     }
@@ -363,7 +292,13 @@ impl Overload {
         let mut parameters = Vec::new();
         let mut rest = self.signature;
         while !rest.starts_with(')') && !rest.is_empty() {
-            let (ty, after) = Ty::read(rest, first_var);
+            let (mut ty, mut after) = Ty::read(rest, first_var);
+            for choice in 1.. {
+                let Some(other) = after.strip_prefix('|') else { break };
+                let (next, behind) = Ty::read(other, first_var);
+                ty = if choice == self.choice { next } else { ty };
+                after = behind;
+            }
             parameters.push(ty);
             rest = after.trim_start_matches(',');
         }

@@ -34,6 +34,10 @@ pub(super) struct RawCel {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     score: Option<Spanned<String>>,
+    /// Whether the filter is asked again as the pod is bound, although it counts no pods. Default: false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<bool>")]
+    bind: Option<Spanned<bool>>,
 }
 
 /// A value that later expressions use by name.
@@ -80,10 +84,9 @@ impl CelRule {
             Err(_) => format!("{field}.{part}"),
         });
         // An error about a list or a record is shown at its first text.
-        let below = format!("{pointer}/");
-        let found = self.texts.get(pointer).map(|(value, start)| place_in(source, *start, value, at));
-        let first = || self.texts.iter().find(|(text, _)| text.starts_with(&below)).map(|(_, (_, start))| *start);
-        let position = found.unwrap_or_else(|| first().and_then(plimsoll_yaml::position));
+        let mut texts = self.texts.range(pointer.to_owned()..);
+        let found = texts.next().filter(|(text, _)| text.starts_with(pointer));
+        let position = found.and_then(|(_, (value, start))| place_in(source, *start, value, at));
         FieldError { position, field, text: text.to_owned() }
     }
 }
@@ -111,11 +114,13 @@ impl RawCel {
         if block.len() > MAX_BYTES {
             return Err(failed(format!("{} bytes as JSON: expected at most {MAX_BYTES}", block.len())));
         }
-        Ok(CelRule { block: block.into(), texts: raw.texts() })
+        Ok(CelRule { block: block.into(), texts: raw.texts(cel.referenced) })
     }
 
-    fn texts(&self) -> BTreeMap<String, (Box<str>, Location)> {
-        let mut texts = BTreeMap::new();
+    fn texts(&self, start: Location) -> BTreeMap<String, (Box<str>, Location)> {
+        let mut texts = BTreeMap::from([(String::new(), (Box::default(), start))]);
+        let bind = self.bind.iter().map(|bind| ("/bind".to_owned(), (Box::default(), bind.defined)));
+        texts.extend(bind);
         let mut add = |pointer: String, text: &Spanned<String>| {
             texts.insert(pointer, (text.value.as_str().into(), text.defined));
         };

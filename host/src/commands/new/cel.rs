@@ -1,28 +1,36 @@
-//! A new rule in CEL: one file in a directory of policies, and its cases.
+//! A new rule in CEL: one file in a directory of policies, and its cases, where `plimsoll test` finds both.
 
-use std::path::PathBuf;
+use super::template::template;
 
-use anyhow::{Result, ensure};
+/// The paths of the rule and of the folder of its cases, and all files with their texts, in the current directory.
+pub(super) struct NewRule {
+    pub(super) paths: [String; 2],
+    pub(super) files: [(String, &'static str); 3],
+}
 
-use super::{template::template, write};
-use crate::output;
+// === impl NewRule ===
 
-/// Writes the files into the current directory, where `plimsoll test` finds both.
-pub(super) fn new(name: &str) -> Result<()> {
-    let rule = PathBuf::from(format!("policies/{name}.yaml"));
-    let cases = PathBuf::from(format!("cases/{name}"));
-    for path in [&rule, &cases] {
-        ensure!(!path.exists(), "{}: it exists: choose another name", path.display());
+impl NewRule {
+    pub(super) fn of(name: &str) -> Self {
+        let (rule, cases) = (format!("policies/{name}.yaml"), format!("cases/{name}"));
+        let files = [
+            (rule.clone(), template!("cel/rule.yaml")),
+            (format!("{cases}/gold.yaml"), template!("cel/gold.yaml")),
+            (format!("{cases}/others.yaml"), template!("cel/others.yaml")),
+        ];
+        Self { paths: [rule, cases], files }
     }
-    write(&rule, template!("cel/rule.yaml"))?;
-    write(&cases.join("gold.yaml"), template!("cel/gold.yaml"))?;
-    write(&cases.join("others.yaml"), template!("cel/others.yaml"))?;
-    output::print(&format!(
-        "policies/{name}.yaml is a policy in CEL, and cases/{name}/ has its cases. Edit both, and:
+
+    /// The files that were written, and the next commands.
+    pub(super) fn report(&self) -> String {
+        let [rule, cases] = &self.paths;
+        format!(
+            "{rule} is a policy in CEL, and {cases}/ has its cases. Edit both, and:
 
   plimsoll test   # puts the cases to the rule
   plimsoll run --policies policies --pod pod.yaml --sample   # asks it about a sample cluster
   plimsoll serve --policies policies --kubeconfig ~/.kube/config --no-bind   # answers for a cluster; an edit is in force at once
 "
-    ))
+        )
+    }
 }

@@ -7,6 +7,7 @@ use cel::{
 
 use super::{Checker, call_of, mend_of, operator, rewrite};
 use crate::{
+    functions,
     problem::suggestion,
     schema::{self, Overload, VARIABLES},
     types::{BOOL, DURATION, STRING, TIMESTAMP, Ty},
@@ -59,8 +60,8 @@ impl Checker {
             (operators::NEGATE, 1) => {
                 let ty = self.infer(&mut call.args[0])?;
                 match ty {
-                    Ty::Named("int" | "double" | "duration") | Ty::Dyn => Some(ty),
-                    other => self.fail(part, format!("`-` takes an int, a double or a duration, found {other}")),
+                    Ty::Named("int" | "double") | Ty::Dyn => Some(ty),
+                    other => self.fail(part, format!("`-` takes an int or a double, found {other}")),
                 }
             }
             (operators::INDEX | operators::OPT_INDEX, 2) => self.infer_index(part),
@@ -249,6 +250,10 @@ impl Checker {
             return self.infer_opt_map(part, name == "optFlatMap");
         }
         let is_method = call.target.is_some();
+        if name == "format" && is_method {
+            self.infer_format(part)?;
+            return Some(STRING);
+        }
         let mut types = Vec::new();
         if let Some(target) = &mut call.target {
             types.push(self.infer(target)?);
@@ -284,7 +289,43 @@ impl Checker {
             }
         }
         self.check_pattern(part, &name)?;
+        if let Some(Ty::Named(first)) = types.first()
+            && let Some(replacement) = functions::replacement(&name, first, types.len())
+        {
+            call_of(part)?.func_name = replacement;
+        }
         Some(result)
+    }
+
+    /// The types of the values to format; those that have another text in Kubernetes get it.
+    fn infer_format(&mut self, part: &mut Expression) -> Option<()> {
+        let call = call_of(part)?;
+        let (Some(Expr::Literal(LiteralValue::String(text))), [Expression { expr: Expr::List(list), .. }]) =
+            (call.target.as_ref().map(|target| &target.expr), call.args.as_mut_slice())
+        else {
+            return self.fail(part, "`format` is called on a literal, with a list of values: `\"%s\".format([x])`");
+        };
+        let text = text.replace("%%", "");
+        let verbs: Vec<_> =
+            text.split('%').skip(1).filter_map(|clause| clause.chars().find(char::is_ascii_alphabetic)).collect();
+        if verbs.len() != list.elements.len() {
+            let found = list.elements.len();
+            return self.fail(part, format!("`format` has {} places, and {found} values", verbs.len()));
+        }
+        for (item, verb) in list.elements.iter_mut().zip(verbs) {
+            let ty = self.infer(item)?;
+            if matches!(&ty, Ty::Optional(_) | Ty::Named("quantity" | "semver" | "ip")) || !has_equality(&ty) {
+                let mend = mend_of(&ty, &Ty::Dyn);
+                return self.fail(item, format!("{ty} has no text to format{mend}"));
+            }
+            match verb {
+                's' if !matches!(ty, Ty::Named("string" | "int" | "bool")) => rewrite::show(item),
+                // Kubernetes writes them as people of its locale do.
+                'e' | 'f' => return self.fail(item, "`%e` and `%f` are not offered; write `%s`"),
+                _ => {}
+            }
+        }
+        Some(())
     }
 
     /// `optional.of(x)` is no method of a variable `optional`, but the function `optional.of`.
@@ -394,7 +435,7 @@ impl Checker {
         let Some(Expr::Literal(LiteralValue::String(text))) = call.args.last().map(|argument| &argument.expr) else {
             return Some(());
         };
-        match crate::functions::check_literal(name, call.args.len(), text.inner()) {
+        match functions::check_literal(name, call.args.len(), text.inner()) {
             Ok(()) => Some(()),
             Err(error) => self.fail(part, error),
         }

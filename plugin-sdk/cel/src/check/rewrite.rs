@@ -5,7 +5,10 @@ use cel::{
     parser::Expression,
 };
 
-use crate::{functions::KEYS, types::Ty};
+use crate::{
+    functions::{KEYS, RANGE, SHOW},
+    types::Ty,
+};
 
 /// Before the key of a map of texts that reads as `""` where it is absent. No key of Kubernetes begins with it.
 pub(crate) const LENIENT: char = '@';
@@ -27,11 +30,18 @@ pub(super) fn make_lenient(key: &mut Expression) {
     *key = call(operators::ADD, None, vec![prefix, key_itself], id);
 }
 
-/// Makes a loop run over the keys of a map in their order.
-pub(super) fn keys_of(range: &mut Expression) {
+/// Has the steps of a loop counted, and makes it run over the keys of a map in their order.
+pub(super) fn range_of(range: &mut Expression, is_list: bool) {
     let id = range.id;
-    let map = std::mem::take(range);
-    *range = call(KEYS, None, vec![map], id);
+    let whole = std::mem::take(range);
+    *range = call(if is_list { RANGE } else { KEYS }, None, vec![whole], id);
+}
+
+/// Has a value formatted as Kubernetes does it.
+pub(super) fn show(value: &mut Expression) {
+    let id = value.id;
+    let whole = std::mem::take(value);
+    *value = call(SHOW, None, vec![whole], id);
 }
 
 /// What a sum of nothing is.

@@ -44,7 +44,8 @@ impl Quantity {
         let end = unsigned.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(unsigned.len());
         let (number, suffix) = unsigned.split_at_checked(end)?;
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        if number.is_empty() || fraction.contains('.') || (whole.is_empty() && fraction.is_empty()) {
+        // No digits are a zero.
+        if fraction.contains('.') {
             return None;
         }
         let whole = whole.trim_start_matches('0');
@@ -53,11 +54,8 @@ impl Quantity {
         let sign = if negative { -1 } else { 1 };
         let digits = format!("{whole}{fraction}");
         if let Some((value, scale)) = suffix.fast(&digits, whole.len() as i64, fraction.len() as i64) {
-            return Some(Self {
-                nanos: sign * i128::from(value) * power(9 + scale),
-                scale: Some(scale),
-                decimal_scale: 0,
-            });
+            let nanos = i128::from(value).checked_mul(power(9 + scale))?;
+            return Some(Self { nanos: sign * nanos, scale: Some(scale), decimal_scale: 0 });
         }
         // Rounded up to billionths, away from zero.
         let (kept, cut) = suffix.digits_to_keep(&digits, fraction.len() as i64);
@@ -72,8 +70,9 @@ impl Quantity {
             unscaled / divisor + i128::from(unscaled % divisor != 0 || dropped)
         };
         let cap = i128::from(i64::MAX) * NANOS;
-        let nanos = if suffix.is_binary { nanos.min(cap) } else { nanos };
-        let decimal_scale = if shift < 0 { -9 } else { suffix.decimal - fraction.len() as i32 };
+        let is_capped = suffix.is_binary && nanos > cap;
+        let nanos = if is_capped { cap } else { nanos };
+        let decimal_scale = if is_capped { 0 } else { -9 };
         Some(Self { nanos: sign * nanos, scale: None, decimal_scale })
     }
 
@@ -94,12 +93,11 @@ impl Quantity {
     pub(crate) fn float(self) -> f64 {
         let scale = self.scale.unwrap_or(self.decimal_scale);
         let base = (self.nanos / power(9 + scale)) as f64;
-        if scale == 0 { base } else { base * 10_f64.powi(scale) }
+        if scale == 0 { base } else { base * format!("1e{scale}").parse::<f64>().unwrap_or(1.0) }
     }
 
-    /// The sum; none beyond what a number of billionths can hold.
-    pub(crate) fn add(self, other: Self) -> Option<Self> {
-        let nanos = self.nanos.checked_add(other.nanos)?;
+    pub(crate) fn add(self, other: Self) -> Result<Self, String> {
+        let nanos = self.nanos.checked_add(other.nanos).ok_or_else(|| "the sum is too large".to_owned())?;
         let scale = match (self.scale, other.scale) {
             (Some(_), Some(_)) if other.nanos == 0 => self.scale,
             (Some(_), Some(_)) if self.nanos == 0 => other.scale,
@@ -110,7 +108,7 @@ impl Quantity {
             _ => None,
         };
         let own = |quantity: Self| quantity.scale.unwrap_or(quantity.decimal_scale);
-        Some(Self { nanos, scale, decimal_scale: own(self).min(own(other)) })
+        Ok(Self { nanos, scale, decimal_scale: own(self).min(own(other)) })
     }
 
     pub(crate) fn negated(self) -> Self {
@@ -170,7 +168,7 @@ impl Suffix {
             (true, _) => -1,
         };
         let scale = if self.is_binary { 0 } else { self.decimal - fraction as i32 };
-        if precision < 0 || !(-9..=18).contains(&scale) {
+        if precision < 0 || !(-9..=19).contains(&scale) {
             return None;
         }
         Some((digits.parse::<i64>().ok()?.checked_mul(self.binary)?, scale))

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use cel::{
     ExecutionError,
     common::{
-        traits::{Adder, Comparer, Negator, Subtractor},
+        traits::{Adder, Comparer, Subtractor},
         value::{CowVal, StaticVal, Val},
     },
 };
@@ -18,28 +18,28 @@ const DAY: i64 = 86_400;
 /// Years 1 to 9999, as CEL allows.
 const RANGE: std::ops::Range<i64> = -62_135_596_800..253_402_300_800;
 
-/// A moment: billionths of a second since 1970.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Timestamp(i128);
+/// A moment: billionths of a second since 1970, and the seconds from UTC that its text had.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Timestamp(i128, i64);
 
 /// A length of time in billionths of a second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Duration(i64);
 
 value!(Timestamp, TIMESTAMP, "timestamp", as_adder: Adder, as_subtractor: Subtractor; Comparer);
-value!(Duration, DURATION, "duration", as_adder: Adder, as_subtractor: Subtractor, as_negator: Negator; Comparer);
+value!(Duration, DURATION, "duration", as_adder: Adder, as_subtractor: Subtractor; Comparer);
 
 // === impl Timestamp ===
 
 impl Timestamp {
     pub(crate) fn of_seconds(seconds: i64) -> Result<Self, String> {
-        Self::of_nanos(i128::from(seconds) * NANOS)
+        Self::of_nanos(i128::from(seconds) * NANOS, 0)
     }
 
-    fn of_nanos(nanos: i128) -> Result<Self, String> {
+    fn of_nanos(nanos: i128, offset: i64) -> Result<Self, String> {
         let seconds = i64::try_from(nanos.div_euclid(NANOS)).unwrap_or(i64::MAX);
         if RANGE.contains(&seconds) {
-            Ok(Self(nanos))
+            Ok(Self(nanos, offset))
         } else {
             Err("the time is not in the years 1 to 9999".to_owned())
         }
@@ -49,7 +49,7 @@ impl Timestamp {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         read_rfc3339(text)
             .ok_or_else(|| format!("{text:?} is no time; expected one such as 2026-01-31T12:00:00Z"))
-            .and_then(Self::of_nanos)
+            .and_then(|(nanos, offset)| Self::of_nanos(nanos, offset))
     }
 
     pub(crate) fn seconds(self) -> i64 {
@@ -60,12 +60,12 @@ impl Timestamp {
         self.0.rem_euclid(NANOS) as i64
     }
 
-    /// A part of the date or the time of day at an offset from UTC; `None` for an unknown name.
-    pub(crate) fn part(self, name: &str, offset: i64) -> Option<i64> {
+    /// A part of the date or the time of day at an offset from UTC, by the name of its function.
+    pub(crate) fn part(self, name: &str, offset: i64) -> i64 {
         let local = self.seconds() + offset;
         let (days, second) = (local.div_euclid(DAY), local.rem_euclid(DAY));
         let (year, month, day) = civil(days);
-        Some(match name {
+        match name {
             "getFullYear" => year,
             "getMonth" => month - 1,
             "getDate" => day,
@@ -75,23 +75,36 @@ impl Timestamp {
             "getHours" => second / 3600,
             "getMinutes" => second / 60 % 60,
             "getSeconds" => second % 60,
-            "getMilliseconds" => self.nanos() / 1_000_000,
-            _ => return None,
-        })
+            _ => self.nanos() / 1_000_000,
+        }
     }
 
     pub(crate) fn text(self) -> String {
-        let (days, second) = (self.seconds().div_euclid(DAY), self.seconds().rem_euclid(DAY));
+        let local = self.seconds() + self.1;
+        let (days, second) = (local.div_euclid(DAY), local.rem_euclid(DAY));
+        let zone = match self.1 / 60 {
+            0 => "Z".to_owned(),
+            minutes => {
+                format!("{}{:02}:{:02}", if minutes < 0 { '-' } else { '+' }, minutes.abs() / 60, minutes.abs() % 60)
+            }
+        };
         let (year, month, day) = civil(days);
         let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
         let fraction = fraction(self.nanos());
-        format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}Z")
+        format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}{zone}")
+    }
+}
+
+impl PartialEq for Timestamp {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
     }
 }
 
 impl Comparer for Timestamp {
     fn compare(&self, other: &dyn Val) -> Result<Ordering, ExecutionError> {
-        Ok(self.cmp(same("<", self, other)?))
+        let other: &Self = same("<", self, other)?;
+        Ok(self.0.cmp(&other.0))
     }
 }
 
@@ -101,7 +114,7 @@ impl Adder for Timestamp {
         Self: 'v,
     {
         let other: &Duration = same("+", self, other)?;
-        owned("+", Self::of_nanos(self.0 + i128::from(other.0)))
+        owned("+", Self::of_nanos(self.0 + i128::from(other.0), self.1))
     }
 }
 
@@ -114,15 +127,13 @@ impl Subtractor for Timestamp {
             return owned("-", Duration::of_nanos(self.0 - other.0));
         }
         let other: &Duration = same("-", self, other)?;
-        owned("-", Self::of_nanos(self.0 - i128::from(other.0)))
+        owned("-", Self::of_nanos(self.0 - i128::from(other.0), self.1))
     }
 }
 
 // === impl Duration ===
 
 impl Duration {
-    pub(crate) const ZERO: Self = Self(0);
-
     fn of_nanos(nanos: i128) -> Result<Self, String> {
         i64::try_from(nanos).map(Self).map_err(|_| "the duration is longer than 292 years".to_owned())
     }
@@ -132,25 +143,14 @@ impl Duration {
         read_duration(text).ok_or_else(|| format!("{text:?} is no duration; expected one such as 90s or 1h30m"))
     }
 
-    /// The whole length in a unit; `None` for an unknown name.
-    pub(crate) fn part(self, name: &str) -> Option<i64> {
-        Some(match name {
-            "getHours" => self.0 / 3_600_000_000_000,
-            "getMinutes" => self.0 / 60_000_000_000,
-            "getSeconds" => self.0 / 1_000_000_000,
-            "getMilliseconds" => self.0 / 1_000_000,
-            _ => return None,
-        })
+    pub(crate) fn nanos(self) -> i64 {
+        self.0
     }
 
+    /// As Go has it: as many digits as a double holds.
     pub(crate) fn text(self) -> String {
-        let sign = if self.0 < 0 { "-" } else { "" };
-        let nanos = self.0.unsigned_abs();
-        format!("{sign}{}{}s", nanos / 1_000_000_000, fraction((nanos % 1_000_000_000) as i64))
-    }
-
-    pub(crate) fn plus(self, other: Self) -> Result<Self, String> {
-        Self::of_nanos(i128::from(self.0) + i128::from(other.0))
+        let (whole, rest) = (self.0 / 1_000_000_000, self.0 % 1_000_000_000);
+        format!("{}s", whole as f64 + rest as f64 / 1e9)
     }
 }
 
@@ -166,9 +166,10 @@ impl Adder for Duration {
         Self: 'v,
     {
         if let Some(other) = other.downcast_ref::<Timestamp>() {
-            return owned("+", Timestamp::of_nanos(other.0 + i128::from(self.0)));
+            return owned("+", Timestamp::of_nanos(other.0 + i128::from(self.0), other.1));
         }
-        owned("+", self.plus(*same("+", self, other)?))
+        let other: &Self = same("+", self, other)?;
+        owned("+", Self::of_nanos(i128::from(self.0) + i128::from(other.0)))
     }
 }
 
@@ -179,15 +180,6 @@ impl Subtractor for Duration {
     {
         let other: &Self = same("-", self, other)?;
         owned("-", Self::of_nanos(i128::from(self.0) - i128::from(other.0)))
-    }
-}
-
-impl Negator for Duration {
-    fn negate<'v>(&self) -> Result<Box<dyn Val + 'v>, ExecutionError>
-    where
-        Self: 'v,
-    {
-        owned("-", Self::of_nanos(-i128::from(self.0))).map(CowVal::into_owned)
     }
 }
 
@@ -224,7 +216,7 @@ fn fraction(nanos: i64) -> String {
     }
 }
 
-fn read_rfc3339(text: &str) -> Option<i128> {
+fn read_rfc3339(text: &str) -> Option<(i128, i64)> {
     let bytes = text.as_bytes();
     let number = |from: usize, to: usize| {
         let digits = text.get(from..to)?;
@@ -261,7 +253,7 @@ fn read_rfc3339(text: &str) -> Option<i128> {
         _ => return None,
     };
     let seconds = days_of(year, month, day) * DAY + hour * 3600 + minute * 60 + second - offset;
-    Some(i128::from(seconds) * NANOS + i128::from(nanos))
+    Some((i128::from(seconds) * NANOS + i128::from(nanos), offset))
 }
 
 fn read_duration(text: &str) -> Option<Duration> {
@@ -270,7 +262,7 @@ fn read_duration(text: &str) -> Option<Duration> {
         None => (false, text.strip_prefix('+').unwrap_or(text)),
     };
     if rest == "0" {
-        return Some(Duration::ZERO);
+        return Some(Duration(0));
     }
     let mut total = 0_i128;
     if rest.is_empty() {

@@ -1,12 +1,15 @@
 //! The pod, the node and all around them, as values that read what is touched and nothing else.
 
-use std::{collections::BTreeMap, sync::OnceLock};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::OnceLock,
+};
 
 use cel::{
     ExecutionError,
     common::{
         traits::{Container, Indexer, Iterable, Iterator, Sizer},
-        types::{CelBool, CelDouble, CelInt, CelList, CelOptional, CelString, LIST_TYPE, Type},
+        types::{CelBool, CelDouble, CelInt, CelList, CelMap, CelMapKey, CelOptional, CelString, LIST_TYPE, Type},
         value::{CowVal, Val},
     },
     context::VariableResolver,
@@ -33,12 +36,11 @@ enum Object<'v> {
     Pod(Pod<'v>),
     Node(Node<'v>),
     Placed(Placed<'v>),
-    Owner(Owner<'v>),
-    Taint(Taint<'v>),
     Cluster(Node<'v>, Parts),
     Facts(Node<'v>),
-    LabelCount(LabelCount<'v>),
     Texts(Texts<'v>),
+    /// The pods on the node; how many there are is read as a loop begins.
+    PlacedPods(Node<'v>),
 }
 
 /// A map of texts that is read key by key.
@@ -66,13 +68,7 @@ struct Parts {
 /// An object with what a loop over it runs over.
 struct Lazy<'v> {
     object: Object<'v>,
-    keys: OnceLock<Vec<Box<dyn Val + 'v>>>,
-}
-
-/// The pods on the node; how many there are is read as a loop begins.
-struct PlacedPods<'v> {
-    node: Node<'v>,
-    pods: OnceLock<Vec<Box<dyn Val + 'v>>>,
+    items: OnceLock<Vec<Box<dyn Val + 'v>>>,
 }
 
 /// A call of a function on an object: objects borrow, so a function cannot see what it is called on, and asks by this key.
@@ -85,15 +81,13 @@ pub(crate) struct Asked {
 
 value!(Asked, ASKED, "function");
 
-pub(crate) static OBJECTS: [Type; 9] = [
+/// The types of objects; the last is that of maps of texts.
+pub(crate) static OBJECTS: [Type; 6] = [
     Type::new_unspecified_type("Pod"),
     Type::new_unspecified_type("Node"),
     Type::new_unspecified_type("Placed"),
-    Type::new_unspecified_type("Owner"),
-    Type::new_unspecified_type("Taint"),
     Type::new_unspecified_type("Cluster"),
     Type::new_unspecified_type("Facts"),
-    Type::new_unspecified_type("LabelCount"),
     Type::new_unspecified_type("map"),
 ];
 
@@ -123,7 +117,7 @@ impl VariableResolver for World<'_> {
             "node" => Object::Node(self.node),
             "cluster" => Object::Cluster(self.node, Parts::default()),
             "facts" => Object::Facts(self.node),
-            "placed" => return Some(CowVal::owned(PlacedPods { node: self.node, pods: OnceLock::new() })),
+            "placed" => Object::PlacedPods(self.node),
             "settings" => return Some(CowVal::Borrowed(self.settings)),
             "now" => {
                 let now = plimsoll_policy::now(GRANULARITY);
@@ -139,21 +133,28 @@ impl VariableResolver for World<'_> {
 
 impl<'v> Object<'v> {
     fn into_val(self) -> Box<dyn Val + 'v> {
-        Box::new(Lazy { object: self, keys: OnceLock::new() })
+        Box::new(Lazy { object: self, items: OnceLock::new() })
     }
 
     fn ty(&self) -> &'static Type {
         &OBJECTS[match self {
+            Self::PlacedPods(_) => return &LIST_TYPE,
             Self::Pod(_) => 0,
             Self::Node(_) => 1,
             Self::Placed(_) => 2,
-            Self::Owner(_) => 3,
-            Self::Taint(_) => 4,
-            Self::Cluster(..) => 5,
-            Self::Facts(_) => 6,
-            Self::LabelCount(_) => 7,
-            Self::Texts(_) => 8,
+            Self::Cluster(..) => 3,
+            Self::Facts(_) => 4,
+            Self::Texts(_) => 5,
         }]
+    }
+
+    /// What a loop runs over: pods, or keys in their order.
+    fn items(&self) -> Vec<Box<dyn Val + 'v>> {
+        match self {
+            Self::PlacedPods(node) => node.placed().map(|placed| Self::Placed(placed).into_val()).collect(),
+            Self::Texts(texts) => texts.keys(),
+            _ => Vec::new(),
+        }
     }
 
     fn field(&self, name: &str) -> Read<'v> {
@@ -161,29 +162,11 @@ impl<'v> Object<'v> {
             Self::Pod(pod) => of_pod(*pod, name),
             Self::Node(node) => of_node(*node, name),
             Self::Placed(placed) => of_placed(*placed, name),
-            Self::Owner(owner) => match name {
-                "apiVersion" => Ok(text(owner.api_version)),
-                "kind" => Ok(text(owner.kind)),
-                "name" => Ok(text(owner.name)),
-                "uid" => Ok(text(owner.uid)),
-                _ => Err(ExecutionError::no_such_key(name)),
-            },
-            Self::Taint(taint) => match name {
-                "key" => Ok(text(taint.key)),
-                "value" => Ok(text(taint.value)),
-                "effect" => Ok(text(taint.effect)),
-                _ => Err(ExecutionError::no_such_key(name)),
-            },
-            Self::LabelCount(count) => match name {
-                "value" => Ok(text(count.value)),
-                "nodes" => Ok(int(count.nodes)),
-                _ => Err(ExecutionError::no_such_key(name)),
-            },
             Self::Texts(texts) => match name.strip_prefix(LENIENT) {
                 Some(key) => Ok(text(texts.get(key).unwrap_or_default())),
                 None => texts.get(name).map(text).ok_or_else(|| ExecutionError::no_such_key(name)),
             },
-            Self::Cluster(..) | Self::Facts(_) => Err(ExecutionError::no_such_key(name)),
+            Self::Cluster(..) | Self::Facts(_) | Self::PlacedPods(_) => Err(ExecutionError::no_such_key(name)),
         }
     }
 
@@ -212,6 +195,10 @@ impl<'v> Object<'v> {
             (Self::Node(node), "factNumber") => Ok(optional(node.fact_number(name).map(double))),
             (Self::Facts(node), "text") => Ok(optional(node.facts().text(name, argument(1)).map(text))),
             (Self::Facts(node), "number") => Ok(optional(node.facts().number(name, argument(1)).map(double))),
+            (Self::PlacedPods(node), "count") => Ok(int(match texts.as_slice() {
+                [namespace, key, value] => node.count_labelled(namespace, key, value),
+                _ => node.placed_count(),
+            })),
             (Self::Cluster(node, parts), _) => of_cluster(*node, parts, function, [name, argument(1)], *number),
             _ => Err(failed(function, "it is called on another value")),
         }
@@ -242,7 +229,7 @@ fn of_node<'v>(node: Node<'v>, name: &str) -> Read<'v> {
         "labels" => Object::Texts(Texts::NodeLabels(node)).into_val(),
         "annotations" => Object::Texts(Texts::NodeAnnotations(node)).into_val(),
         "conditions" => Object::Texts(Texts::Conditions(node)).into_val(),
-        "taints" => list(node.taints().into_iter().map(|taint| Object::Taint(taint).into_val())),
+        "taints" => list(node.taints().into_iter().map(taint)),
         "unschedulable" => Box::new(CelBool::from(node.unschedulable())),
         "podsKnown" => Box::new(CelBool::from(node.placed_known())),
         _ => return Err(ExecutionError::no_such_key(name)),
@@ -286,7 +273,7 @@ fn of_cluster<'v>(node: Node<'v>, parts: &Parts, function: &str, texts: [&str; 2
         "nodesWithLabel" => cluster.nodes_with_label(one, two).map(int).ok_or_else(unknown),
         "labelValues" => {
             let values = cluster.label_values(one).ok_or_else(unknown)?;
-            Ok(list(values.into_iter().map(|count| Object::LabelCount(count).into_val())))
+            Ok(list(values.into_iter().map(label_count)))
         }
         _ => Err(failed(function, "the cluster has no such function")),
     }
@@ -351,11 +338,8 @@ impl<'v> Texts<'v> {
 // === impl Lazy ===
 
 impl<'v> Lazy<'v> {
-    fn keys(&self) -> &[Box<dyn Val + 'v>] {
-        self.keys.get_or_init(|| match &self.object {
-            Object::Texts(texts) => texts.keys(),
-            _ => Vec::new(),
-        })
+    fn items(&self) -> &[Box<dyn Val + 'v>] {
+        self.items.get_or_init(|| self.object.items())
     }
 }
 
@@ -392,11 +376,15 @@ impl Val for Lazy<'_> {
         Some(self)
     }
 
+    fn as_sizer(&self) -> Option<&dyn Sizer> {
+        Some(self)
+    }
+
     fn clone_as_boxed<'w>(&self) -> Box<dyn Val + 'w>
     where
         Self: 'w,
     {
-        Box::new(Lazy { object: self.object.clone(), keys: OnceLock::new() })
+        self.object.clone().into_val()
     }
 }
 
@@ -408,7 +396,11 @@ impl Indexer for Lazy<'_> {
         let value = match (key.downcast_ref::<CelString>(), key.downcast_ref::<Asked>()) {
             (Some(name), _) => self.object.field(name.inner()),
             (_, Some(asked)) => self.object.call(asked),
-            _ => Err(ExecutionError::no_such_key("a key of another type")),
+            _ => {
+                let index = key.downcast_ref::<CelInt>().and_then(|index| usize::try_from(**index).ok());
+                let item = index.and_then(|index| self.items().get(index)).map(|item| item.clone_as_boxed());
+                item.ok_or_else(|| failed("[]", "nothing has this index"))
+            }
         }?;
         Ok(CowVal::Owned(value))
     }
@@ -430,101 +422,21 @@ impl Container for Lazy<'_> {
     }
 }
 
+impl Sizer for Lazy<'_> {
+    fn size(&self) -> CelInt {
+        match &self.object {
+            Object::PlacedPods(node) => i64::from(node.placed_count()).into(),
+            _ => (self.items().len() as i64).into(),
+        }
+    }
+}
+
 impl Iterable for Lazy<'_> {
     fn iter<'b, 'w>(&'b self) -> Box<dyn Iterator<'b, 'w> + 'b>
     where
         Self: 'w,
     {
-        Box::new(Items(self.keys().iter()))
-    }
-}
-
-// === impl PlacedPods ===
-
-impl<'v> PlacedPods<'v> {
-    fn pods(&self) -> &[Box<dyn Val + 'v>] {
-        self.pods.get_or_init(|| self.node.placed().map(|placed| Object::Placed(placed).into_val()).collect())
-    }
-}
-
-impl std::fmt::Debug for PlacedPods<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("placed")
-    }
-}
-
-impl Val for PlacedPods<'_> {
-    fn get_type(&self) -> &Type {
-        &LIST_TYPE
-    }
-
-    fn cel_type() -> &'static Type {
-        &LIST_TYPE
-    }
-
-    fn as_indexer<'b, 'w>(&'b self) -> Option<&'b (dyn Indexer + 'w)>
-    where
-        Self: 'w,
-    {
-        Some(self)
-    }
-
-    fn as_iterable<'b, 'w>(&'b self) -> Option<&'b (dyn Iterable + 'w)>
-    where
-        Self: 'w,
-    {
-        Some(self)
-    }
-
-    fn as_sizer(&self) -> Option<&dyn Sizer> {
-        Some(self)
-    }
-
-    fn clone_as_boxed<'w>(&self) -> Box<dyn Val + 'w>
-    where
-        Self: 'w,
-    {
-        Box::new(PlacedPods { node: self.node, pods: OnceLock::new() })
-    }
-}
-
-impl Sizer for PlacedPods<'_> {
-    fn size(&self) -> CelInt {
-        i64::from(self.node.placed_count()).into()
-    }
-}
-
-impl Indexer for PlacedPods<'_> {
-    fn get<'b, 'w>(&'b self, key: &dyn Val) -> Result<CowVal<'b, 'w>, ExecutionError>
-    where
-        Self: 'w,
-    {
-        if let Some(asked) = key.downcast_ref::<Asked>() {
-            let count = match asked.texts.as_slice() {
-                [namespace, key, value] => self.node.count_labelled(namespace, key, value),
-                _ => self.node.placed_count(),
-            };
-            return Ok(CowVal::Owned(int(count)));
-        }
-        let index = key.downcast_ref::<CelInt>().and_then(|index| usize::try_from(**index).ok());
-        let pod = index.and_then(|index| self.pods().get(index));
-        pod.map(|pod| CowVal::Borrowed(pod.as_ref() as &dyn Val)).ok_or_else(|| failed("[]", "no pod has this index"))
-    }
-
-    fn steal<'w>(self: Box<Self>, key: &dyn Val) -> Read<'w>
-    where
-        Self: 'w,
-    {
-        self.get(key).map(CowVal::into_owned)
-    }
-}
-
-impl Iterable for PlacedPods<'_> {
-    fn iter<'b, 'w>(&'b self) -> Box<dyn Iterator<'b, 'w> + 'b>
-    where
-        Self: 'w,
-    {
-        Box::new(Items(self.pods().iter()))
+        Box::new(Items(self.items().iter()))
     }
 }
 
@@ -573,7 +485,20 @@ fn time<'v>(seconds: Option<u64>) -> Read<'v> {
 }
 
 fn owner<'v>(owner: Option<Owner<'v>>, name: &str) -> Read<'v> {
-    owner.map(|owner| Object::Owner(owner).into_val()).ok_or_else(|| ExecutionError::no_such_key(name))
+    let Owner { api_version, kind, name, uid } = owner.ok_or_else(|| ExecutionError::no_such_key(name))?;
+    Ok(record([("apiVersion", text(api_version)), ("kind", text(kind)), ("name", text(name)), ("uid", text(uid))]))
+}
+
+fn taint(Taint { key, value, effect }: Taint<'_>) -> Box<dyn Val + '_> {
+    record([("key", text(key)), ("value", text(value)), ("effect", text(effect))])
+}
+
+fn label_count(LabelCount { value, nodes }: LabelCount<'_>) -> Box<dyn Val + '_> {
+    record([("value", text(value)), ("nodes", int(nodes))])
+}
+
+fn record<'v, const N: usize>(fields: [(&'static str, Box<dyn Val + 'v>); N]) -> Box<dyn Val + 'v> {
+    Box::new(CelMap::from(HashMap::from(fields.map(|(name, value)| (CelMapKey::from(name), value)))))
 }
 
 fn json<'v>(field: Result<Option<Json>, plimsoll_policy::JsonError>) -> Read<'v> {

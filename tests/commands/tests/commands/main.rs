@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed command fails its test")]
 
 mod binds;
+mod cel;
 mod check;
 mod conformance;
 mod explain;

@@ -62,7 +62,7 @@ fn a_run_that_tests_nothing_is_no_success() {
     assert_eq!(test(directory.path(), &["notes.txt"]).code, Some(2));
     lay_out(directory.path(), &[("case.yaml", CASE)]);
     let printed = test(directory.path(), &["case.yaml"]);
-    assert!(printed.err.contains("case.yaml is a case: name its module, and the case with --cases"), "{printed:?}");
+    assert!(printed.err.contains("case.yaml is a case: name its policy, and the case with --cases"), "{printed:?}");
 }
 
 /// Two policies of one module, by their sidecars; the module alone is none.

@@ -4,6 +4,7 @@
 mod access;
 mod admin;
 mod bind;
+mod cel;
 mod circuits;
 mod connections;
 mod filters;

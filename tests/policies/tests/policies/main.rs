@@ -3,6 +3,7 @@
 
 mod assemblyscript;
 mod c;
+mod cel;
 mod conformance;
 mod documented;
 mod go;
