@@ -3,7 +3,7 @@ CARGO ?= cargo
 export CARGO_TERM_PROGRESS_WHEN ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help generate demo demo-cluster test simulate oracle lint advisories bench throughput burst waiting soak fuzz e2e matrix fmt guests policies
+.PHONY: help generate demo demo-cluster test simulate oracle lint advisories bench throughput waiting soak fuzz e2e matrix fmt guests policies
 
 # The tests that could not run on this machine, with the reason; `make test` prints them at its end.
 SKIPPED := $(CURDIR)/target/skipped-tests
@@ -11,11 +11,15 @@ SKIPPED := $(CURDIR)/target/skipped-tests
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: policies ## Show the whole of it on a sample cluster (no Kubernetes needed); DEMO='--pods 100'
+demo: first-build policies ## Show the whole of it on a sample cluster (no Kubernetes needed); DEMO='--pods 100'
 	@$(CARGO) build --workspace --bin plimsoll --bin plimsoll-demo
 	@target/debug/plimsoll-demo $(DEMO)
 
-demo-cluster: policies ## The same story in front of a real API server and kube-scheduler (needs Go and openssl)
+.PHONY: first-build
+first-build:
+	@[ -x target/debug/plimsoll ] || echo "The first build takes about 8 minutes on two cores. Cargo names what it builds: the sample policies, then plimsoll with wasmtime. Then the demo prints within seconds what each pod gets, and why."
+
+demo-cluster: first-build policies ## The same story in front of a real API server and kube-scheduler (needs Go and openssl)
 	@tests/e2e/control-plane/build
 	@$(CARGO) build --workspace --bin plimsoll --bin plimsoll-demo-cluster
 	@target/debug/plimsoll-demo-cluster
@@ -57,11 +61,6 @@ throughput: policies ## Pods per second of a real kube-scheduler, by extender (n
 	tests/e2e/control-plane/build
 	$(CARGO) build --workspace --profile measured --bin plimsoll --bin plimsoll-throughput --features plimsoll-e2e/control-plane
 	$(if $(wildcard /dev/shm),TMPDIR=/dev/shm) target/measured/plimsoll-throughput $(THROUGHPUT)
-
-burst: policies ## Bursts of pods under "at most 4 per node" on a real kube-scheduler; BURST='--sizes 60:200' (needs Go and openssl)
-	tests/e2e/control-plane/build
-	$(CARGO) build --workspace --profile measured --bin plimsoll --bin plimsoll-burst --features plimsoll-e2e/control-plane
-	$(if $(wildcard /dev/shm),TMPDIR=/dev/shm) target/measured/plimsoll-burst $(BURST)
 
 waiting: policies ## What pods wait for on a real kube-scheduler, and attempts meanwhile; WAITING='--only needle --plimsoll FILE' (needs Go and openssl)
 	tests/e2e/control-plane/build

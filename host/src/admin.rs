@@ -26,6 +26,7 @@ use crate::{
     binding::{LeaderJson, NOBODY_MAY_BIND},
     facts::{self, FactsFileFollower},
     metrics::{Metrics, Page},
+    no_effect,
     pending::{PendingJson, PendingPodJson},
     readiness::Readiness,
     reload::{BLIND, empty_root, reads_placed_pods},
@@ -89,6 +90,10 @@ impl AdminState {
         let binder = binder.map(|member| format!("policy {} binds, but {NOBODY_MAY_BIND}", member.id()));
         let blind = roster.members().filter(|member| self.is_blind(member));
         let blind = blind.map(|member| format!("policy {}: {BLIND}", member.id()));
+        let without_effect = roster.members().flat_map(|member| {
+            let texts = self.without_effect(&roster, member).into_iter();
+            texts.map(|text| format!("policy {}: {text}", member.id())).collect::<Vec<_>>()
+        });
         let now = Instant::now();
         let open = roster.members().flat_map(|member| {
             let verbs = member.circuit.open_verbs(now).iter().collect::<Vec<_>>();
@@ -108,6 +113,7 @@ impl AdminState {
             .chain(empty_root)
             .chain(Self::refusals(&roster))
             .chain(blind)
+            .chain(without_effect)
             .chain(open)
             .chain(failed)
             .chain(gaps)
@@ -132,8 +138,8 @@ impl AdminState {
     fn refusals(roster: &Roster) -> Vec<String> {
         let refusal = |failure: &Failure| {
             let effect = match failure.kept {
-                // Some texts about a directory say it themselves.
-                true if failure.error.contains("stay in force") => "",
+                // Some texts say it themselves.
+                true if ["stay in force", "version is in force"].iter().any(|end| failure.error.contains(end)) => "",
                 true if failure.is_of_directory() => "; its policies that are in force stay in force",
                 true => "; the last good version stays in force",
                 false => "",
@@ -157,6 +163,12 @@ impl AdminState {
             "kube-scheduler has not asked this replica about it lately, or a node was left"
         };
         format!("pod {namespace}/{name} is not known to wait for a node: {why}; /api/pending has those that wait")
+    }
+
+    /// What has no effect in the sidecar of a policy.
+    fn without_effect(&self, roster: &Roster, member: &Member) -> Vec<String> {
+        let is_declared = |source: &str| self.facts.as_ref().is_some_and(|facts| facts.has(source));
+        no_effect::of(member, roster, self.gateway.cluster().as_deref(), is_declared)
     }
 
     /// Whether a policy reads pods that this gateway does not see.
@@ -196,7 +208,7 @@ impl Admin for AdminState {
     fn policies(&self) -> impl Serialize {
         let roster = self.gateway.roster();
         let binds = self.leadership.is_some() && !self.binds_for_nobody;
-        PoliciesJson::new(&roster, binds, |member| self.is_blind(member))
+        PoliciesJson::new(&roster, binds, |member| self.is_blind(member), |member| self.without_effect(&roster, member))
     }
 
     fn leader(&self) -> impl Serialize {

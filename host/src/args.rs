@@ -36,7 +36,7 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Answer kube-scheduler: load a directory of policies and serve the extender wire
     Serve(Box<ServeArgs>),
-    /// Write a folder with a new policy that builds, is tested and runs at once
+    /// Write a new policy that is tested and runs at once: a folder, or for CEL one file and its cases
     New(NewArgs),
     /// Report what a policy file exports, imports and costs, or why it is refused
     Check(CheckArgs),

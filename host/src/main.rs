@@ -12,6 +12,7 @@ mod engine;
 mod facts;
 mod logging;
 mod metrics;
+mod no_effect;
 mod output;
 mod pending;
 mod places;

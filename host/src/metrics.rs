@@ -3,7 +3,7 @@
 mod observers;
 mod page;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 use arc_swap::ArcSwapOption;
 use plimsoll_core::{Cluster, PolicyState, Roster};
@@ -74,6 +74,7 @@ impl Metrics {
 
     /// The text that Prometheus scrapes.
     pub(crate) fn render(&self, page: &Page) -> String {
+        self.policies.forget_removed(Instant::now());
         let mut text = String::new();
         let encoded = encode_registry(&mut text, &self.registry).and_then(|()| encode_registry(&mut text, &page.0));
         // Writing to a string cannot fail; a metric that could not be encoded would be our bug.

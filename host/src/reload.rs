@@ -101,10 +101,7 @@ pub(crate) fn empty_root(roster: &Roster) -> Option<String> {
 
 /// Whether a policy reads pods that are placed on nodes, or counts over the cluster; one that is off reads nothing.
 pub(crate) fn reads_placed_pods(member: &Member) -> bool {
-    let reads = |import: &String| {
-        import.starts_with("placed.") || import.starts_with("cluster.") || import == "nodes.requested"
-    };
-    member.config.mode != Mode::Off && member.policy.imports().iter().any(reads)
+    member.config.mode != Mode::Off && member.policy.reads().looks_beyond_node()
 }
 
 /// Without a view of pods every node looks empty to such a policy, so it may accept everything.

@@ -49,7 +49,7 @@ pub(crate) fn micros(duration: Duration) -> f64 {
 /// Three digits and a unit: `41.2 ms`.
 pub(crate) fn duration(duration: Duration) -> String {
     match micros(duration) {
-        micros if micros < 1_000.0 => format!("{micros:.1} us"),
+        micros if micros < 1_000.0 => format!("{micros:.1} µs"),
         micros if micros < 1_000_000.0 => format!("{:.1} ms", micros / 1e3),
         micros => format!("{:.2} s", micros / 1e6),
     }
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn each_magnitude_has_its_unit() {
-        assert_eq!(duration(Duration::from_nanos(35_400)), "35.4 us");
+        assert_eq!(duration(Duration::from_nanos(35_400)), "35.4 µs");
         assert_eq!(duration(Duration::from_micros(41_230)), "41.2 ms");
         assert_eq!(duration(Duration::from_millis(2_340)), "2.34 s");
         assert_eq!(size(999), "999 B");

@@ -171,7 +171,7 @@ PLIMSOLL_READ uint64_t plimsoll_pod_created(void);
 // The effective request of a resource: cpu in millicores, all else in base units; 0 if none.
 PLIMSOLL_READ int64_t plimsoll_pod_request(plimsoll_str name);
 
-// The images of all containers, init containers included, each once, with a tag or digest.
+// The images of all containers, init containers included, and of image volumes, each once, with a tag or digest.
 PLIMSOLL_READ plimsoll_list_str plimsoll_pod_images(void);
 
 // JSON text at an RFC 6901 pointer into the whole object.

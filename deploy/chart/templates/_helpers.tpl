@@ -90,3 +90,50 @@ true
 {{- define "plimsoll.anywhere" -}}
 {{- if .Values.ipv6 }}[::]{{ else }}0.0.0.0{{ end }}
 {{- end }}
+
+{{- /* The scheduler of plimsoll's own pods; empty: the cluster's. */ -}}
+{{- define "plimsoll.schedulerName" -}}
+{{- if eq .Values.schedulerName .Values.schedulers.second.name }}
+{{- fail (printf "schedulerName is %s, the scheduler that asks plimsoll: without plimsoll it would not place plimsoll's pods. Leave schedulerName empty, or set schedulers.plain.enabled=true" .Values.schedulerName) }}
+{{- end }}
+{{- .Values.schedulerName | default (ternary .Values.schedulers.plain.name "" .Values.schedulers.plain.enabled) }}
+{{- end }}
+
+{{- /* The file of a scheduler of the chart; of the plain one without extenders. */ -}}
+{{- define "plimsoll.schedulerConfig" -}}
+{{- $values := .root.Values -}}
+{{- $scheduler := get $values.schedulers .key -}}
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+leaderElection:
+  resourceNamespace: {{ .root.Release.Namespace }}
+  resourceName: {{ $scheduler.name }}
+profiles:
+- schedulerName: {{ $scheduler.name }}
+{{- if $scheduler.extenders }}
+extenders:
+{{ toYaml $scheduler.extenders }}
+{{- else if eq .key "second" }}
+extenders:
+- urlPrefix: {{ include "plimsoll.scheme" .root }}://{{ include "plimsoll.fullname" .root }}.{{ .root.Release.Namespace }}.svc:{{ $values.service.port }}
+  filterVerb: filter
+  preemptVerb: preempt
+  prioritizeVerb: prioritize
+  weight: 1
+  {{- if include "plimsoll.binds" .root }}
+  bindVerb: bind
+  {{- end }}
+  {{- if $values.tls.secret }}
+  enableHTTPS: true
+  tlsConfig:
+    caFile: /tls/ca.crt
+    {{- if $values.tls.clientCA.secret }}
+    certFile: /tls/tls.crt
+    keyFile: /tls/tls.key
+    {{- end }}
+  {{- end }}
+  nodeCacheCapable: {{ eq $values.mode "watch" }}
+  ignorable: false
+  httpTimeout: 5s
+{{- end }}
+{{- end }}

@@ -4,6 +4,7 @@ mod credentials;
 mod error;
 mod fence;
 mod nominate;
+mod proxy;
 mod version;
 
 use std::{collections::BTreeMap, env, fmt, path::Path, sync::Arc, time::Duration};

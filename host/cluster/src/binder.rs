@@ -121,11 +121,12 @@ impl Binder for ApiBinder {
     }
 
     fn forwarded(&self, pod: Pod) {
-        let (watch, uid) = (Arc::clone(&self.watch), pod.uid().to_owned());
-        watch.change(|store| store.forward(Arc::new(pod)));
+        let watch = Arc::clone(&self.watch);
+        let Some(id) = watch.change(|store| store.forward(Arc::new(pod))) else { return };
         self.runtime.spawn(async move {
             clock::sleep(MAX_WATCH_LAG).await;
-            watch.change(|store| store.end_forwarded(&uid));
+            // Not by the UID: the pod may have been forwarded again since.
+            watch.change(|store| store.release(&id));
         });
     }
 

@@ -2,12 +2,17 @@
 
 use std::{borrow::Cow, fmt::Display};
 
-use plimsoll_core::{excerpt, set_defaults};
-use serde::Deserialize;
+use plimsoll_core::{KnownKeys, excerpt, set_defaults};
+use plimsoll_yaml::Format;
+use serde::{Deserialize, de::DeserializeSeed as _};
 use serde_json::{Value, value::RawValue};
 
 /// Maximum bytes of the name of an object in an error.
 const MAX_NAME: usize = 80;
+
+/// A single object, read once more for the place of an error.
+const WRITTEN: Format =
+    Format { max_nodes: 1_000_000, max_replayed_events: 10_000, free_field: None, empty: "the file is empty" };
 
 /// One object of a text.
 pub(crate) struct DocumentObject<'a> {
@@ -18,6 +23,8 @@ pub(crate) struct DocumentObject<'a> {
     document: Option<usize>,
     /// In a list, from 0.
     item: Option<usize>,
+    /// The text, if it has nothing but this object.
+    text: Option<&'a str>,
 }
 
 /// The fields that distinguish a list from a single object.
@@ -45,15 +52,22 @@ impl DocumentObject<'_> {
         format!(":{document}{item} {}", without_place(&error.to_string()))
     }
 
-    /// Its JSON with the API server's defaults; what the API server has kept has them already.
-    pub(crate) fn with_defaults(&self) -> Cow<'_, str> {
-        let kind = self.kind.as_deref().filter(|_| !self.json.contains("\"resourceVersion\""));
-        let (Some(kind), Ok(given)) = (kind, serde_json::from_str::<Value>(self.json)) else {
-            return Cow::Borrowed(self.json);
+    /// Its JSON with the API server's defaults. What the API server has kept has them already, and only fields that exist.
+    pub(crate) fn with_defaults(&self) -> Result<Cow<'_, str>, String> {
+        let Some(kind) = self.kind.as_deref().filter(|_| !self.json.contains("\"resourceVersion\"")) else {
+            return Ok(Cow::Borrowed(self.json));
         };
+        let given = KnownKeys::of(kind).deserialize(&mut serde_json::Deserializer::from_str(self.json));
+        let given = given.map_err(|error| self.unknown_key(kind, &error))?;
         let mut json = given.clone();
         set_defaults(kind, &mut json);
-        if json == given { Cow::Borrowed(self.json) } else { Cow::Owned(json.to_string()) }
+        Ok(if json == given { Cow::Borrowed(self.json) } else { Cow::Owned(json.to_string()) })
+    }
+
+    /// The error with its line and field, where a parser of the whole text finds them.
+    fn unknown_key(&self, kind: &str, error: &serde_json::Error) -> String {
+        let found = self.text.and_then(|text| WRITTEN.read_seed(text, KnownKeys::of(kind)).err());
+        found.map_or_else(|| self.wrong(error), |error| format!(":{error}"))
     }
 }
 
@@ -75,7 +89,14 @@ pub(crate) fn each_object(
     };
     let is_single = documents.len() == 1;
     for (index, document) in documents.iter().enumerate().filter(|(_, document)| *document != "null") {
-        each_of_document(document, (!is_single).then_some(index), &mut visit)?;
+        let whole = DocumentObject {
+            kind: None,
+            json: document,
+            document: (!is_single).then_some(index),
+            item: None,
+            text: is_single.then_some(text),
+        };
+        each_of_document(&whole, &mut visit)?;
     }
     Ok(())
 }
@@ -86,19 +107,17 @@ pub(crate) fn single_value(text: &str) -> Result<Value, String> {
 }
 
 fn each_of_document(
-    json: &str,
-    document: Option<usize>,
+    whole: &DocumentObject<'_>,
     visit: &mut impl FnMut(&DocumentObject<'_>) -> Result<(), String>,
 ) -> Result<(), String> {
-    let whole = DocumentObject { kind: None, json, document, item: None };
-    let head: Head<'_> = serde_json::from_str(json).map_err(|error| whole.wrong(error))?;
+    let head: Head<'_> = serde_json::from_str(whole.json).map_err(|error| whole.wrong(error))?;
     let Some(items) = head.items else {
-        return visit(&DocumentObject { kind: head.kind, ..whole });
+        return visit(&DocumentObject { kind: head.kind, ..*whole });
     };
     // Items of a typed list, as the API server sends them, do not repeat their kind.
     let listed = head.kind.as_deref().and_then(|kind| kind.strip_suffix("List")).filter(|kind| !kind.is_empty());
     for (index, item) in items.into_iter().enumerate() {
-        let mut object = DocumentObject { kind: None, json: item.get(), document, item: Some(index) };
+        let mut object = DocumentObject { kind: None, json: item.get(), item: Some(index), text: None, ..*whole };
         let head: Head<'_> = serde_json::from_str(item.get()).map_err(|error| object.wrong(error))?;
         object.kind = head.kind.or(listed.map(Cow::Borrowed));
         visit(&object)?;

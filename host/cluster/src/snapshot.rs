@@ -87,7 +87,7 @@ pub fn read_objects(path: &Path) -> Result<RawObjects, SnapshotError> {
 
 /// The JSON of an object without `managedFields`.
 fn json_of(object: &DocumentObject<'_>) -> Result<Value, String> {
-    let mut json: Value = serde_json::from_str(&object.with_defaults()).map_err(|error| object.wrong(error))?;
+    let mut json: Value = serde_json::from_str(&object.with_defaults()?).map_err(|error| object.wrong(error))?;
     if let Some(metadata) = json.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("managedFields");
     }
@@ -189,5 +189,30 @@ mod tests {
         fs::write(&path, format!("{NODE}\n{class}")).unwrap();
         let classes = Arc::clone(read_snapshot(&path).unwrap().device_classes());
         assert_eq!(classes.provider("x/gpu", &plimsoll_core::Quantities::default()), Some("gpu"));
+    }
+
+    #[test]
+    fn a_misspelt_key_of_a_written_object_is_told_with_its_place() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("p");
+        let pod = |text: &str| {
+            fs::write(&path, text).unwrap();
+            read_pod_as_json(&path).err().map_or_else(String::new, |error| error.to_string())
+        };
+        let yaml = "kind: Pod\nmetadata:\n  name: p\nspec:\n  containers:\n  - imagee: x\n";
+        assert!(pod(yaml).contains("p:6:5: spec.containers[0]: unknown key 'imagee': expected one of name, image"));
+        let json = r#"{"kind": "Pod", "metadata": {"anotations": {"a": "b"}}}"#;
+        assert!(
+            pod(json).contains("p:1:30: metadata: unknown key 'anotations': expected one of name"),
+            "{}",
+            pod(json)
+        );
+        let list = format!(r#"{{"kind": "List", "items": [{json}]}}"#);
+        assert!(pod(&list).contains("items[0]: unknown field `anotations`"), "{}", pod(&list));
+        // Of a newer API server, which knows more keys.
+        let kept = json.replace(r#"{"anot"#, r#"{"resourceVersion": "7", "anot"#);
+        assert_eq!(pod(&kept), "");
+        fs::write(&path, format!("{NODE}\n{}", NODE.replace("metadata", "spec\": {}, \"meta"))).unwrap();
+        assert!(read_snapshot(&path).unwrap_err().to_string().contains("document 1: unknown field `meta`"));
     }
 }

@@ -57,14 +57,15 @@ pub use matching::Match;
 pub use names::Names;
 pub(crate) use object::{AffinityTerm, AntiAffinity, LabelSelector, Required, parse};
 pub use object::{
-    BoundClaims, Claim, DeviceClass, DeviceClasses, Entries, HostPort, ImageName, MAX_KEPT_ANNOTATION_BYTES, Namespace,
-    Node, Nomination, ObjectError, Operator, Owner, Phase, Pod, Pool, Quantities, Requirement, Taint, set_defaults,
+    BoundClaims, Claim, DeviceClass, DeviceClasses, Entries, HostPort, ImageName, KnownKeys, MAX_KEPT_ANNOTATION_BYTES,
+    Namespace, Node, Nomination, ObjectError, Operator, Owner, Phase, Pod, Pool, Quantities, Requirement, Taint,
+    set_defaults,
 };
 pub use placed::{Placed, Unlisted, UnlistedNode, placed_order};
 pub use places::Places;
-pub use policy::{Ask, CallClass, Limits, NodeSource, Policy, Program};
+pub use policy::{Ask, CallClass, InterpretedPolicy, Limits, NodeSource, Policy, Program};
 pub use quantity::{QuantityError, parse_quantity};
-pub use read::{CandidateRead, Grouping, NodeRead, PlacedRead, PodRead, Read, ReadError, Shown, Value};
+pub use read::{CandidateRead, Grouping, NodeRead, PlacedRead, PodRead, Read, ReadError, ReadSet, Shown, Value};
 pub use real::Real;
 pub use request::{Origin, PodId, RequestId};
 pub use selector::Selector;

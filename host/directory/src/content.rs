@@ -1,6 +1,11 @@
 //! The content of one policy's files, read as one consistent set.
 
-use std::{collections::BTreeMap, io, path::Path, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use plimsoll_core::{FactSource, Mode, Module, excerpt};
 use plimsoll_system::{
@@ -13,6 +18,7 @@ use crate::{
     DirectoryConfig,
     scan::{File, PolicyId, Scan, Sources},
     sidecar::{MAX_BYTES, Sidecar},
+    source::{Source, cel_interpreter},
 };
 
 /// Maximum bytes of an error's text.
@@ -38,7 +44,7 @@ pub(crate) struct FileRefusal {
 /// The identity of a policy's content.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct ContentDigests {
-    /// `sha256:…` of the module.
+    /// `sha256:…` of the module, or of the interpreter and the rule together.
     pub(crate) module: String,
     /// `sha256:…` of the sidecar's text; none without a sidecar.
     pub(crate) sidecar: Option<String>,
@@ -105,6 +111,23 @@ impl SidecarFile {
         Ok(Self { label: Some(label), text: Some(text), sidecar, named_module: None })
     }
 
+    /// The module that runs the rule: the one given, or the interpreter if the rule is in the sidecar.
+    ///
+    /// # Errors
+    /// If there is none, or a rule in both.
+    pub(crate) fn source(&self, module: Option<PathBuf>) -> Result<Source, FileRefusal> {
+        let label = self.label.as_deref().unwrap_or_default();
+        match (&self.sidecar.cel, module) {
+            (None, Some(module)) => Ok(Source::Module(module)),
+            (Some(_), None) => Ok(Source::Cel),
+            (None, None) => Err(no_module(Path::new(label))),
+            (Some(_), Some(module)) => Err(FileRefusal::new(format!(
+                "{label}: cel: there is a module, too, {}: expected the rule in one of them",
+                module.display()
+            ))),
+        }
+    }
+
     pub(crate) fn is_off(&self) -> bool {
         self.sidecar.config.mode == Mode::Off
     }
@@ -130,9 +153,7 @@ impl Content {
             let group = sources.group();
             files
                 .extend(sidecar.sidecar.fact_files().map(|name| File { group: Arc::clone(&group), name: name.into() }));
-            let path = sources.sidecar.as_ref().map(|file| file.path(root)).unwrap_or_default();
-            let module = module.ok_or_else(|| no_module(&path))?.path(root);
-            Self::of_files(config, &group, sidecar, &module)
+            Self::of_files(config, &group, sidecar, module.map(|module| module.path(root)))
         });
         let stamps: Stamps = files
             .into_iter()
@@ -146,20 +167,25 @@ impl Content {
         (stamps, is_consistent.then_some(content))
     }
 
-    /// Reads the module and the facts of a sidecar.
+    /// Reads the module, if the rule is in one, and the facts of a sidecar.
     pub(crate) fn of_files(
         config: &DirectoryConfig,
         group: &Arc<str>,
         sidecar: Arc<SidecarFile>,
-        module: &Path,
+        module: Option<PathBuf>,
     ) -> Result<Self, FileRefusal> {
+        let source = sidecar.source(module)?;
         let mut texts = BTreeMap::new();
         for name in sidecar.sidecar.fact_files() {
             let path = File { group: Arc::clone(group), name: name.into() }.path(&config.path);
             texts
                 .insert(name.to_owned(), read_text(&path, "file with facts", "lines with a key, a comma and a value")?);
         }
-        Self::of_texts(config, group, sidecar, read_module(module, config)?, module.display().to_string(), texts)
+        let (module, label) = match source {
+            Source::Module(path) => (read_module(&path, config)?, path.display().to_string()),
+            Source::Cel => (cel_interpreter(), sidecar.label.clone().unwrap_or_default()),
+        };
+        Self::of_texts(config, group, sidecar, module, label, texts)
     }
 
     /// Parses the facts, and checks the module's digest.
@@ -180,7 +206,12 @@ impl Content {
             let global = format!("file:{file}@{}", hex(&sha256(text.as_bytes())[..NAMED_DIGEST_BYTES]));
             facts.insert(name.clone(), (global, Arc::new(source)));
         }
-        let digests = ContentDigests::of(text_of(module.digest()), sidecar.text.as_deref(), &fact_texts);
+        let module_digest = text_of(module.digest());
+        let module_digest = match &sidecar.sidecar.cel {
+            Some(rule) => digest(format!("{module_digest} {}", rule.block).as_bytes()),
+            None => module_digest,
+        };
+        let digests = ContentDigests::of(module_digest, sidecar.text.as_deref(), &fact_texts);
         if let Some(wanted) = sidecar.sidecar.digest.as_deref().filter(|wanted| **wanted != *digests.module) {
             let (found, label) = (&digests.module, sidecar.label.as_deref().unwrap_or_default());
             return Err(FileRefusal::new(format!("{module_label}: its digest is {found}, and {label} says {wanted}")));
@@ -230,9 +261,9 @@ impl FileRefusal {
 }
 
 /// The refusal of a sidecar that has no module beside it, and names none.
-pub(crate) fn no_module(sidecar: &Path) -> FileRefusal {
+fn no_module(sidecar: &Path) -> FileRefusal {
     FileRefusal::new(format!(
-        "{}: there is no module for this sidecar: expected the file {} or the key 'module'",
+        "{}: there is no module for this sidecar: expected the file {}, or the key 'module' or 'cel'",
         sidecar.display(),
         sidecar.with_extension("wasm").file_name().unwrap_or_default().display(),
     ))

@@ -1,6 +1,6 @@
 //! The last good version of each policy on disk, so that a restart does not fall back on a bad one.
 //!
-//! One file for each policy: a line of JSON, then the bytes of the module. The version comes into force when the files
+//! One file for each policy: a line of JSON, then the bytes of the module, unless the rule is in the sidecar. The version comes into force when the files
 //! of the policy are refused at a start, so the directory is a [`PrivateDir`]. Several directories of policies may
 //! share it.
 
@@ -23,6 +23,7 @@ use crate::{
     DirectoryConfig,
     content::{Content, ContentDigests, FileRefusal, SidecarFile},
     scan::PolicyId,
+    source::cel_interpreter,
 };
 
 /// The suffix of the files.
@@ -75,7 +76,8 @@ impl LastGood {
             facts: content.fact_texts.clone(),
             rejected: None,
         };
-        self.write(id, &header, content.module.bytes());
+        let has_module = content.sidecar.sidecar.cel.is_none();
+        self.write(id, &header, if has_module { content.module.bytes() } else { &[] });
     }
 
     /// A newer version was rolled back to the one that is kept.
@@ -100,16 +102,18 @@ impl LastGood {
         config: &DirectoryConfig,
     ) -> Option<(Content, Option<(ContentDigests, FileRefusal)>)> {
         let (header, module) = self.read_parts(id)?;
-        let module = Module::new(module, sha256);
-        if header.policy != id.to_string() || text_of(module.digest()) != header.module {
-            return None;
-        }
         let label = format!("the last good version of {id}");
         let sidecar = header
             .sidecar
             .map_or_else(|| Ok(SidecarFile::default()), |text| SidecarFile::of_text(label.clone(), text, config));
-        let content =
-            Content::of_texts(config, &id.group, Arc::new(sidecar.ok()?), module, label, header.facts).ok()?;
+        let sidecar = Arc::new(sidecar.ok()?);
+        let is_rule = sidecar.sidecar.cel.is_some();
+        let module = if is_rule { cel_interpreter() } else { Module::new(module, sha256) };
+        // A rule goes on with the interpreter of this plimsoll, which may be another.
+        if header.policy != id.to_string() || !is_rule && text_of(module.digest()) != header.module {
+            return None;
+        }
+        let content = Content::of_texts(config, &id.group, sidecar, module, label, header.facts).ok()?;
         let refusal = |why| FileRefusal { is_rollback: true, ..FileRefusal::new(why) };
         Some((content, header.rejected.map(|(digests, why)| (digests, refusal(why)))))
     }

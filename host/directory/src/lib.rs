@@ -11,6 +11,7 @@
 //! thread (`watch.rs`) scans, decides and publishes; other threads read, load and try policies (`load.rs`). What each
 //! policy goes through is two state machines (`states.rs`). None of this runs on a request's thread.
 
+mod cel;
 mod config;
 mod content;
 mod last_good;
@@ -19,6 +20,7 @@ mod load;
 mod policy;
 mod scan;
 mod sidecar;
+mod source;
 mod states;
 mod table;
 mod update;
@@ -30,5 +32,6 @@ pub use listing::{ListedPolicy, PolicyFiles, list_policies, policy_files};
 pub use load::{load_one, module_at};
 pub use scan::ignored_files;
 pub use sidecar::sidecar_schema;
+pub use source::Source;
 pub use update::{ChangeKind, PolicyChange, RosterUpdate};
 pub use watch::{Directory, DirectoryWatch};

@@ -5,10 +5,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use plimsoll_core::Module;
+
 use crate::{
     DirectoryConfig, DirectoryError,
-    content::{FileRefusal, SidecarFile, no_module},
+    content::{FileRefusal, SidecarFile, read_module},
     scan::{File, PolicyId, Scan, Sources, name_problem, two_sidecars},
+    source::{Source, cel_interpreter},
 };
 
 /// A policy of a directory, as the gateway would find it.
@@ -23,8 +26,8 @@ pub struct ListedPolicy {
 /// The files of a policy.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PolicyFiles {
-    /// The module that it runs.
-    pub module: PathBuf,
+    /// Where its rule is.
+    pub source: Source,
     /// Its sidecar, if there is one.
     pub sidecar: Option<PathBuf>,
 }
@@ -51,9 +54,9 @@ pub fn list_policies(root: &Path) -> Result<Vec<ListedPolicy>, DirectoryError> {
         }
         let path = file.map(|file| file.path(root));
         let files = sidecar.and_then(|sidecar| {
-            let module = sidecar.named_module.or(module);
-            let module = module.ok_or_else(|| no_module(path.as_deref().unwrap_or(Path::new(""))))?;
-            Ok(PolicyFiles { module: module.path(root), sidecar: path.clone() })
+            let module = sidecar.named_module.clone().or(module);
+            let source = sidecar.source(module.map(|module| module.path(root)))?;
+            Ok(PolicyFiles { source, sidecar: path })
         });
         all.push((id, files));
     }
@@ -82,21 +85,45 @@ pub fn policy_files(file: &Path) -> Result<PolicyFiles, DirectoryError> {
         [one, other] => one.or(other),
     };
     if file.extension().is_some_and(|ending| ending == "wasm") {
-        return Ok(PolicyFiles { module: file.to_owned(), sidecar });
+        return Ok(PolicyFiles { source: Source::Module(file.to_owned()), sidecar });
     }
-    let module = module_of_sidecar(file).map_err(refused)?;
-    Ok(PolicyFiles { module, sidecar: Some(file.to_owned()) })
+    let source = source_of(file).map_err(refused)?;
+    Ok(PolicyFiles { source, sidecar: Some(file.to_owned()) })
 }
 
-/// The module of a sidecar that may be in a group or in the root.
-fn module_of_sidecar(sidecar: &Path) -> Result<PathBuf, FileRefusal> {
-    let Some(named) = SidecarFile::at(Some(sidecar), &DirectoryConfig::new(""))?.sidecar.module else {
+/// Where the rule of a sidecar is, which may be in a group or in the root.
+fn source_of(sidecar: &Path) -> Result<Source, FileRefusal> {
+    let read = SidecarFile::at(Some(sidecar), &DirectoryConfig::new(""))?;
+    let Some(named) = &read.sidecar.module else {
         let module = sidecar.with_extension("wasm");
-        return if module.symlink_metadata().is_ok() { Ok(module) } else { Err(no_module(sidecar)) };
+        return read.source(module.symlink_metadata().is_ok().then_some(module));
     };
     let folder = sidecar.parent().unwrap_or(Path::new(""));
     let folder = if named.in_root { folder.join("..") } else { folder.to_owned() };
-    Ok(folder.join(&*named.name))
+    Ok(Source::Module(folder.join(&*named.name)))
+}
+
+// === impl PolicyFiles ===
+
+impl PolicyFiles {
+    /// The file with the rule.
+    pub fn rule(&self) -> &Path {
+        match (&self.source, &self.sidecar) {
+            (Source::Module(module), _) => module,
+            (Source::Cel, sidecar) => sidecar.as_deref().unwrap_or(Path::new("")),
+        }
+    }
+
+    /// Reads the module that runs the rule.
+    ///
+    /// # Errors
+    /// If it is no regular file, larger than a module may be, or cannot be read.
+    pub fn module(&self) -> Result<Module, DirectoryError> {
+        match &self.source {
+            Source::Module(path) => read_module(path, &DirectoryConfig::new("")).map_err(refused),
+            Source::Cel => Ok(cel_interpreter()),
+        }
+    }
 }
 
 fn refused(refusal: FileRefusal) -> DirectoryError {

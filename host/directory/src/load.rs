@@ -13,8 +13,10 @@ use plimsoll_core::{
 
 use crate::{
     DirectoryConfig, DirectoryError,
+    cel::interpreted,
     content::{Content, ContentDigests, FileRefusal, SidecarFile, Stamps, id_of_file, lost_sidecar, read_module},
     last_good::LastGood,
+    listing::PolicyFiles,
     scan::{PolicyId, Scan, Sources},
 };
 
@@ -167,15 +169,16 @@ impl LoadOutcome {
     }
 }
 
-/// Loads one policy from a module and, if there is one, its sidecar, as a directory would.
+/// Loads one policy from its files, as a directory would.
 ///
 /// # Errors
 /// Says which file is refused, where in it, and the expected content.
-pub fn load_one(module: &Path, sidecar: Option<&Path>, loader: &dyn Loader) -> Result<Member, DirectoryError> {
-    let id = id_of_file(sidecar.unwrap_or(module));
+pub fn load_one(files: &PolicyFiles, loader: &dyn Loader) -> Result<Member, DirectoryError> {
+    let sidecar = files.sidecar.as_deref();
+    let id = id_of_file(sidecar.unwrap_or(files.rule()));
     let config = DirectoryConfig::new(sidecar.and_then(Path::parent).unwrap_or(Path::new("")));
     SidecarFile::at(sidecar, &config)
-        .and_then(|sidecar| Content::of_files(&config, &id.group, Arc::new(sidecar), module))
+        .and_then(|sidecar| Content::of_files(&config, &id.group, Arc::new(sidecar), files.source.module()))
         .and_then(|content| build(&id, 1, &content, None, loader))
         .map_err(|refusal| DirectoryError::Refused(refusal.text))
 }
@@ -197,14 +200,24 @@ fn build(
     loader: &dyn Loader,
 ) -> Result<Member, FileRefusal> {
     let name = Member::id_of(&id.group, &id.name);
-    let policy = match current.filter(|member| *member.digest == *content.digests.module) {
+    let rule = content.sidecar.sidecar.cel.as_ref();
+    let policy = match current.filter(|member| rule.is_none() && *member.digest == *content.digests.module) {
         Some(member) => Arc::clone(&member.policy),
         None => loader.load(&name, &content.module).map_err(|error| {
             FileRefusal::new(format!("{}: {error}", content.module_label)).transient_if(error.is_transient())
         })?,
     };
+    let policy = match rule {
+        Some(rule) => {
+            let limits = Limits::until(Instant::now() + VALIDATE_TIMEOUT, content.sidecar.sidecar.config.memory);
+            interpreted(&name, content, rule, policy, limits)?
+        }
+        None => policy,
+    };
     let (policy, config) = configured(content, policy)?;
-    validate(&name, content, policy.as_ref())?;
+    if rule.is_none() {
+        validate(&name, content, policy.as_ref())?;
+    }
     let fact_access = Arc::new(access_of(content));
     put_on_trial(id, content, &config, policy.as_ref(), &fact_access, current)?;
     let (verbs, sidecar) = (policy.verbs(), &content.sidecar.sidecar);
@@ -214,7 +227,7 @@ fn build(
     Ok(Member {
         settings: Arc::clone(&sidecar.settings),
         digest: content.digests.module.as_str().into(),
-        size: content.module.bytes().len() as u64,
+        size: rule.map_or_else(|| content.module.bytes().len(), |rule| rule.block.len()) as u64,
         version,
         fact_access,
         sidecar_facts: content.facts.values().map(|(name, facts)| (name.as_str().into(), Arc::clone(facts))).collect(),
@@ -229,7 +242,7 @@ fn build(
 fn configured(content: &Content, policy: Arc<dyn Policy>) -> Result<(Arc<dyn Policy>, PolicyConfig), FileRefusal> {
     let sidecar = &content.sidecar.sidecar;
     let mut config = sidecar.config.clone();
-    let counts = config.counts && policy.may_read_pods() && policy.verbs().has(Verb::Filter);
+    let counts = config.counts && policy.reads().counts_pods() && policy.verbs().has(Verb::Filter);
     let text = match (policy.program(), sidecar.stdio) {
         (None, Some(_)) => "stdio: the module says by its exports which verbs it answers; this key is for a program",
         _ if config.places != PlaceMode::default() && !counts => {

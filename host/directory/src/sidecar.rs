@@ -1,5 +1,6 @@
 //! A sidecar, the operator's configuration of one policy: as it stands in the file, and as checked values.
 
+mod cel;
 #[cfg(test)]
 mod tests;
 
@@ -12,7 +13,10 @@ use plimsoll_core::{
 use plimsoll_yaml::{FieldError, Format, position};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
-use serde_saphyr::{Location, Spanned};
+use serde_saphyr::Spanned;
+
+pub(crate) use self::cel::CelRule;
+use self::cel::RawCel;
 
 /// Maximum bytes of a sidecar, as of a ConfigMap.
 pub(crate) const MAX_BYTES: u64 = 1 << 20;
@@ -53,6 +57,8 @@ pub(crate) struct Sidecar {
     pub(crate) stdio: Option<Verbs>,
     /// The sources of facts that the policy reads, by name.
     pub(crate) facts: Vec<FactUse>,
+    /// The rule, if it is here and not in a module.
+    pub(crate) cel: Option<CelRule>,
 }
 
 /// A module's file by name.
@@ -74,7 +80,7 @@ pub(crate) struct FactUse {
 
 // The sidecar as it stands in the file: editors show the doc comments.
 
-/// Says how plimsoll uses one policy. It lies beside the module: `gpu.yaml` for `gpu.wasm`.
+/// Says how plimsoll uses one policy. It lies beside the module: `gpu.yaml` for `gpu.wasm`. With `cel` it is the policy.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[schemars(title = "plimsoll policy")]
@@ -121,10 +127,14 @@ struct RawSidecar {
     places: Option<Spanned<String>>,
     /// The part in decisions of a program that answers on standard output. Only for a module with `_start` and without
     /// verbs.
-    stdio: Option<RawStdio>,
+    #[schemars(with = "Option<RawStdio>")]
+    stdio: Option<Spanned<RawStdio>>,
     /// Which pods the policy is asked about; all parts must hold. Default: every pod.
     #[serde(rename = "match")]
     matches: Option<RawMatch>,
+    /// The rule in CEL, in place of a module.
+    #[schemars(with = "Option<RawCel>")]
+    cel: Option<Spanned<RawCel>>,
     /// The policy's settings; it gets them as JSON and may refuse them.
     settings: Option<serde_json::Value>,
 }
@@ -158,6 +168,8 @@ struct RawMatch {
     /// The pod is in one of these namespaces.
     #[schemars(with = "Option<Vec<String>>", length(min = 1))]
     namespaces: Option<Spanned<Vec<Spanned<String>>>>,
+    /// The labels of the pod's namespace fit this Kubernetes label selector; of a namespace that is not known they do.
+    namespace_selector: Option<RawSelector>,
     /// The pod is of one of these profiles of kube-scheduler, by its `spec.schedulerName`.
     #[schemars(with = "Option<Vec<String>>", length(min = 1))]
     scheduler_names: Option<Spanned<Vec<Spanned<String>>>>,
@@ -166,6 +178,9 @@ struct RawMatch {
     /// A container names one of these resources in its requests or limits.
     #[schemars(with = "Option<Vec<String>>", length(min = 1))]
     resources: Option<Spanned<Vec<Spanned<String>>>>,
+    /// A pod that fits all parts of this match is left out.
+    #[schemars(with = "Option<Box<RawMatch>>")]
+    exclude: Option<Box<Spanned<Self>>>,
 }
 
 /// A Kubernetes label selector: all requirements must hold.
@@ -231,8 +246,8 @@ impl Sidecar {
 impl Default for Sidecar {
     fn default() -> Self {
         let (module, digest, config) = (None, None, PolicyConfig::default());
-        let (weighted, has_timeout, stdio, facts) = (false, false, None, Vec::new());
-        Self { module, digest, config, settings: Arc::from("null"), weighted, has_timeout, stdio, facts }
+        let (weighted, has_timeout, stdio, facts, cel) = (false, false, None, Vec::new(), None);
+        Self { module, digest, config, settings: Arc::from("null"), weighted, has_timeout, stdio, facts, cel }
     }
 }
 
@@ -241,6 +256,9 @@ impl Default for Sidecar {
 impl RawSidecar {
     /// Checks every value and fills in the defaults.
     fn resolve(self, most_memory: usize) -> Result<Sidecar, FieldError> {
+        if self.cel.is_some() {
+            self.refuse_keys_of_modules()?;
+        }
         let default = PolicyConfig::default();
         let has_timeout = self.timeout.is_some();
         let mode = resolve_word(self.mode, "mode", &Mode::ALL, Mode::as_str)?;
@@ -253,7 +271,7 @@ impl RawSidecar {
             absent_facts: absent.unwrap_or(default.absent_facts),
             timeout: self.timeout.map_or(Ok(default.timeout), |text| resolve_timeout(&text))?,
             memory: self.memory.map_or(Ok(default.memory), |text| resolve_memory(&text, most_memory))?,
-            matches: self.matches.map_or(Ok(default.matches), RawMatch::resolve)?,
+            matches: self.matches.map_or(Ok(default.matches), |raw| raw.resolve("match"))?,
             counts: self.counts.unwrap_or(default.counts),
             places: resolve_word(self.places, "places", &PlaceMode::ALL, PlaceMode::as_str)?.unwrap_or(default.places),
         };
@@ -264,8 +282,23 @@ impl RawSidecar {
             settings: resolve_settings(&self.settings.unwrap_or_default())?,
             weighted: self.weight.is_some(),
             has_timeout,
-            stdio: self.stdio.map(RawStdio::resolve).transpose()?,
+            stdio: self.stdio.map(|stdio| stdio.value.resolve()).transpose()?,
             facts: resolve_facts(&self.facts.unwrap_or_default())?,
+            cel: self.cel.as_ref().map(RawCel::resolve).transpose()?,
+        })
+    }
+
+    /// Refuses keys that say something about a module.
+    fn refuse_keys_of_modules(&self) -> Result<(), FieldError> {
+        let place = |text: &Spanned<String>| text.referenced;
+        let places = [
+            ("module", self.module.as_ref().map(place)),
+            ("digest", self.digest.as_ref().map(place)),
+            ("stdio", self.stdio.as_ref().map(|stdio| stdio.referenced)),
+        ];
+        let found = places.into_iter().find_map(|(key, place)| Some((key, place?)));
+        found.map_or(Ok(()), |(key, place)| {
+            Err(FieldError::at(key, place, "this key is for a module, and the rule is in `cel`"))
         })
     }
 }
@@ -277,7 +310,7 @@ impl RawStdio {
         let Some(verbs) = self.verbs else { return Ok(PROGRAM_VERBS) };
         if verbs.value.is_empty() {
             let text = "an empty list: expected at least one of filter and prioritize; without the key it is filter";
-            return Err(error_at("stdio.verbs", verbs.referenced, text));
+            return Err(FieldError::at("stdio.verbs", verbs.referenced, text));
         }
         // A program scores all nodes at once, which is the verb rank.
         let verb = |verb| match verb {
@@ -291,32 +324,48 @@ impl RawStdio {
 // === impl RawMatch ===
 
 impl RawMatch {
-    fn resolve(self) -> Result<Match, FieldError> {
+    fn resolve(self, path: &str) -> Result<Match, FieldError> {
+        let list = |names: Option<Spanned<Vec<_>>>, key: &str, is_name, expected| {
+            names.map(|names| resolve_names(names, &format!("{path}.{key}"), is_name, expected)).transpose()
+        };
+        let select = |selector: Option<RawSelector>, key: &str| {
+            selector.map(|selector| selector.resolve(&format!("{path}.{key}"))).transpose()
+        };
+        let exclude = self.exclude.map(|exclude| resolve_exclude(*exclude, &format!("{path}.exclude"))).transpose()?;
         Ok(Match {
-            namespaces: self.namespaces.map(|names| resolve_names(names, "match.namespaces")).transpose()?,
-            scheduler_names: self
-                .scheduler_names
-                .map(|names| resolve_names(names, "match.schedulerNames"))
-                .transpose()?,
-            pod_selector: self.pod_selector.map(RawSelector::resolve).transpose()?,
-            resources: self.resources.map(|names| resolve_names(names, "match.resources")).transpose()?,
+            namespaces: list(self.namespaces, "namespaces", is_namespace, NAMESPACE)?,
+            namespace_selector: select(self.namespace_selector, "namespaceSelector")?,
+            scheduler_names: list(self.scheduler_names, "schedulerNames", is_filled, "expected a name without spaces")?,
+            pod_selector: select(self.pod_selector, "podSelector")?,
+            resources: list(self.resources, "resources", is_qualified, QUALIFIED)?,
+            exclude: exclude.map(Box::new),
         })
     }
+}
+
+fn resolve_exclude(exclude: Spanned<RawMatch>, path: &str) -> Result<Match, FieldError> {
+    let at = exclude.referenced;
+    let resolved = exclude.value.resolve(path)?;
+    if resolved == Match::default() {
+        return Err(FieldError::at(path, at, "it leaves every pod out: expected at least one part"));
+    }
+    Ok(resolved)
 }
 
 // === impl RawSelector ===
 
 impl RawSelector {
-    fn resolve(self) -> Result<Vec<Requirement>, FieldError> {
+    fn resolve(self, path: &str) -> Result<Vec<Requirement>, FieldError> {
         let mut requirements = Vec::new();
         for (key, value) in self.match_labels {
             let key = Spanned::new(key, value.referenced, value.defined);
-            check_filled(&key, "match.podSelector.matchLabels")?;
+            check(&key, &format!("{path}.matchLabels"), is_qualified, QUALIFIED)?;
+            check(&value, &format!("{path}.matchLabels.{}", key.value), is_label_value, LABEL_VALUE)?;
             let (key, values) = (key.value.into(), vec![value.value.into()]);
             requirements.push(Requirement { key, operator: Operator::In, values });
         }
         for (index, requirement) in self.match_expressions.into_iter().enumerate() {
-            let field = format!("match.podSelector.matchExpressions[{index}]");
+            let field = format!("{path}.matchExpressions[{index}]");
             let at = position(requirement.referenced);
             requirements.push(requirement.value.resolve(at, &field)?);
         }
@@ -328,7 +377,10 @@ impl RawSelector {
 
 impl RawRequirement {
     fn resolve(self, at: Option<(u64, u64)>, field: &str) -> Result<Requirement, FieldError> {
-        check_filled(&self.key, &format!("{field}.key"))?;
+        check(&self.key, &format!("{field}.key"), is_qualified, QUALIFIED)?;
+        self.values
+            .iter()
+            .try_for_each(|value| check(value, &format!("{field}.values"), is_label_value, LABEL_VALUE))?;
         let takes_values = matches!(self.operator, RawOperator::In | RawOperator::NotIn);
         if takes_values == self.values.is_empty() {
             let expected = if takes_values { "at least one" } else { "none" };
@@ -365,7 +417,7 @@ fn resolve_word<T: Copy>(
 fn resolve_facts(sources: &[Spanned<String>]) -> Result<Vec<FactUse>, FieldError> {
     if let Some(beyond) = sources.get(MAX_SOURCES) {
         let text = format!("{} sources: expected at most {MAX_SOURCES}", sources.len());
-        return Err(error_at("facts", beyond.referenced, text));
+        return Err(FieldError::at("facts", beyond.referenced, text));
     }
     let fact = |source: &Spanned<String>| {
         let stem = source.value.strip_suffix(".csv");
@@ -425,32 +477,56 @@ fn resolve_module(text: &Spanned<String>) -> Result<ModulePath, FieldError> {
     Ok(ModulePath { name: name.into(), in_root })
 }
 
-fn resolve_names(names: Spanned<Vec<Spanned<String>>>, field: &str) -> Result<Vec<Box<str>>, FieldError> {
+fn resolve_names(
+    names: Spanned<Vec<Spanned<String>>>,
+    field: &str,
+    is_name: fn(&str) -> bool,
+    expected: &str,
+) -> Result<Vec<Box<str>>, FieldError> {
     if names.value.is_empty() {
         let text = "an empty list matches no pod: expected at least one name; without the key every pod matches";
-        return Err(error_at(field, names.referenced, text));
+        return Err(FieldError::at(field, names.referenced, text));
     }
-    let check = |(index, name): (usize, Spanned<String>)| {
-        check_filled(&name, &format!("{field}[{index}]"))?;
+    let resolve = |(index, name): (usize, Spanned<String>)| {
+        check(&name, &format!("{field}[{index}]"), is_name, expected)?;
         Ok(name.value.into())
     };
-    names.value.into_iter().enumerate().map(check).collect()
+    names.value.into_iter().enumerate().map(resolve).collect()
 }
 
-/// A name that no object can have would silently match nothing.
-fn check_filled(name: &Spanned<String>, field: &str) -> Result<(), FieldError> {
-    if name.value.is_empty() || name.value.contains(char::is_whitespace) {
-        return Err(wrong(name, field, "expected a name without spaces"));
-    }
-    Ok(())
+const NAMESPACE: &str =
+    "expected the name of a namespace: lower-case letters, digits and '-', at most 63; there are no wildcards";
+const LABEL_VALUE: &str = "expected the value of a label: letters, digits, '-', '_' and '.', at most 63";
+const QUALIFIED: &str = "expected a name as Kubernetes has them, such as team or example.com/team";
+
+/// A value that no object can have would silently match nothing.
+fn check(name: &Spanned<String>, field: &str, is_name: fn(&str) -> bool, expected: &str) -> Result<(), FieldError> {
+    if is_name(&name.value) { Ok(()) } else { Err(wrong(name, field, expected)) }
+}
+
+fn is_filled(name: &str) -> bool {
+    !name.is_empty() && !name.contains(char::is_whitespace)
+}
+
+fn is_namespace(name: &str) -> bool {
+    !name.is_empty() && is_label_value(name) && !name.contains(|c: char| c.is_ascii_uppercase() || "_.".contains(c))
+}
+
+fn is_label_value(value: &str) -> bool {
+    let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    let ends = [value.as_bytes().first(), value.as_bytes().last()];
+    value.len() <= 63 && value.bytes().all(is_inner) && ends.iter().flatten().all(|byte| byte.is_ascii_alphanumeric())
+}
+
+/// The key of a label, or the name of a resource: a name, perhaps behind a domain.
+fn is_qualified(text: &str) -> bool {
+    let (domain, name) = text.split_once('/').map_or((None, text), |(domain, name)| (Some(domain), name));
+    let is_domain = |domain: &str| domain.len() <= 253 && domain.split('.').all(is_namespace);
+    !name.is_empty() && is_label_value(name) && domain.is_none_or(is_domain)
 }
 
 fn wrong(found: &Spanned<String>, field: &str, expected: &str) -> FieldError {
-    error_at(field, found.referenced, format!("found '{}': {expected}", quotable(&found.value)))
-}
-
-fn error_at(field: &str, place: Location, text: impl Into<String>) -> FieldError {
-    FieldError { position: position(place), field: field.to_owned(), text: text.into() }
+    FieldError::at(field, found.referenced, format!("found '{}': {expected}", quotable(&found.value)))
 }
 
 /// The JSON Schema of a sidecar, for editors and linters.

@@ -278,7 +278,7 @@ impl PolicyTable {
         }));
         if self.policies.is_empty() && problems.is_empty() && !self.config.allow_empty {
             let text = format!(
-                "{} holds no policies: expected .wasm files, or --allow-empty to run without any",
+                "{} holds no policies: expected .wasm files, .yaml files with `cel`, or --allow-empty to run without any",
                 self.config.path.display()
             );
             problems.insert(PolicyId::whole(&Arc::from("")), text);

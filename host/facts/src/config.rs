@@ -10,7 +10,7 @@ use std::{path::Path, sync::Arc};
 use plimsoll_system::bounded_file::read_file;
 use plimsoll_yaml::{FieldError, Format};
 
-pub(crate) use self::source::{HttpSource, Round, SampleKey, SourceConfig, SourceKind};
+pub(crate) use self::source::{HttpSource, Login, Round, SampleKey, SourceConfig, SourceKind};
 
 /// Maximum bytes of a facts file, as of a ConfigMap.
 const MAX_BYTES: u64 = 1 << 20;

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path, pin::Pin, sync::Arc};
 
+use base64::prelude::{BASE64_STANDARD, Engine};
 use bytes::Bytes;
 use http::{HeaderValue, Request, StatusCode, header};
 use http_body_util::{BodyExt, Empty, LengthLimitError, Limited};
@@ -10,12 +11,13 @@ use hyper_util::{
     client::legacy::{Client, connect::HttpConnector},
     rt::TokioExecutor,
 };
-use plimsoll_core::{FactSource, excerpt};
+use plimsoll_core::excerpt;
 use plimsoll_system::{bounded_file::read_file, error_chain};
 use rustls::{
-    ClientConfig, RootCertStore,
+    ClientConfig, ConfigBuilder, RootCertStore,
+    client::WantsClientCert,
     crypto::ring,
-    pki_types::{CertificateDer, pem::PemObject},
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
 };
 use tokio::{
     task::{block_in_place, spawn_blocking},
@@ -23,8 +25,8 @@ use tokio::{
 };
 
 use crate::{
-    config::{HttpSource, SourceConfig, SourceKind},
-    parse::{self, Content},
+    config::{HttpSource, Login, SourceConfig, SourceKind},
+    parse::{self, Content, Parsed},
 };
 
 /// Maximum bytes of an answer: the samples of 30,000 nodes.
@@ -48,12 +50,13 @@ pub type ReadConfigMap = Arc<dyn Fn(String, String) -> ConfigMapRead + Send + Sy
 ///
 /// # Errors
 /// The text for operators.
-pub(crate) async fn read(source: &SourceConfig, read_config_map: Option<&ReadConfigMap>) -> Result<FactSource, String> {
+pub(crate) async fn read(source: &SourceConfig, read_config_map: Option<&ReadConfigMap>) -> Result<Parsed, String> {
     let content = timeout(source.timeout, content(&source.kind, read_config_map)).await;
     let late = |_| Err(format!("no whole answer came within {}", humantime::format_duration(source.timeout)));
     // Megabytes of JSON take too long for an async thread.
     let facts = content.unwrap_or_else(late).and_then(|content| block_in_place(|| parse::parse(source, content)));
-    facts.map_err(|error| excerpt(&error, MAX_ERROR_BYTES))
+    let Parsed { facts, gaps } = facts.map_err(|error| excerpt(&error, MAX_ERROR_BYTES))?;
+    Ok(Parsed { facts, gaps: gaps.map(|gaps| excerpt(&gaps, MAX_ERROR_BYTES)) })
 }
 
 async fn content(kind: &SourceKind, read_config_map: Option<&ReadConfigMap>) -> Result<Content, String> {
@@ -86,6 +89,12 @@ fn token(path: &Path, bytes: Vec<u8>) -> Result<String, String> {
     text.filter(is_fit).ok_or_else(wrong)
 }
 
+fn password(path: &Path, bytes: Vec<u8>) -> Result<String, String> {
+    let text = String::from_utf8(bytes).ok().map(|text| text.trim_end_matches(['\r', '\n']).to_owned());
+    let is_fit = |text: &String| !text.is_empty() && !text.contains(char::is_control);
+    text.filter(is_fit).ok_or_else(|| format!("{} has no password: expected one line", path.display()))
+}
+
 fn is_csv(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == "csv")
 }
@@ -101,12 +110,11 @@ async fn get(source: &HttpSource, is_prometheus: bool) -> Result<Content, String
     let mut request = Request::get(&source.url)
         .header(header::USER_AGENT, USER_AGENT)
         .header(header::ACCEPT, "application/json, text/csv;q=0.9, */*;q=0.1");
-    // Read each time: a mounted token is renewed.
-    if let Some(path) = &source.bearer_token_file {
-        let token = token(path, file(path, MAX_TOKEN).await?)?;
-        let mut value = HeaderValue::try_from(format!("Bearer {token}")).map_err(|error| error.to_string())?;
-        value.set_sensitive(true);
-        request = request.header(header::AUTHORIZATION, value);
+    for (name, value) in &source.headers {
+        request = request.header(name, value);
+    }
+    if let Some(login) = &source.login {
+        request = request.header(header::AUTHORIZATION, authorization(login).await?);
     }
     let request = request.body(Empty::<Bytes>::new()).map_err(|error| error.to_string())?;
     let response = client.request(request).await.map_err(|error| {
@@ -137,7 +145,21 @@ async fn get(source: &HttpSource, is_prometheus: bool) -> Result<Content, String
     Ok(if is_csv { Content::Csv(body) } else { Content::Json(body) })
 }
 
-/// The authorities that the server's certificate is checked by; none without TLS.
+/// The header that names the client. The file is read each time: a mounted secret is renewed.
+async fn authorization(login: &Login) -> Result<HeaderValue, String> {
+    let value = match login {
+        Login::Bearer(path) => format!("Bearer {}", token(path, file(path, MAX_TOKEN).await?)?),
+        Login::Basic(user, path) => {
+            let password = password(path, file(path, MAX_TOKEN).await?)?;
+            format!("Basic {}", BASE64_STANDARD.encode(format!("{user}:{password}")))
+        }
+    };
+    let mut value = HeaderValue::try_from(value).map_err(|error| error.to_string())?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+/// The authorities that the server's certificate is checked by, none without TLS, and the client's certificate.
 async fn tls(source: &HttpSource) -> Result<ClientConfig, String> {
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
     let builder = builder.with_safe_default_protocol_versions().map_err(|error| error.to_string())?;
@@ -146,12 +168,26 @@ async fn tls(source: &HttpSource) -> Result<ClientConfig, String> {
             let read = spawn_blocking(|| builder.with_native_roots()).await.map_err(|error| error.to_string())?;
             let wrong =
                 |error| format!("the certificates of the system's authorities cannot be used: {error}: name a caFile");
-            return Ok(read.map_err(wrong)?.with_no_client_auth());
+            return identified(read.map_err(wrong)?, source).await;
         }
         None => RootCertStore::empty(),
         Some(path) => authorities(path, &file(path, MAX_BODY as u64).await?)?,
     };
-    Ok(builder.with_root_certificates(roots).with_no_client_auth())
+    identified(builder.with_root_certificates(roots), source).await
+}
+
+/// Adds the client's certificate, if the source has one.
+async fn identified(
+    builder: ConfigBuilder<ClientConfig, WantsClientCert>,
+    source: &HttpSource,
+) -> Result<ClientConfig, String> {
+    let Some((cert, key)) = &source.certificate else { return Ok(builder.with_no_client_auth()) };
+    let wrong =
+        |path: &Path| format!("{} cannot be used: expected a client's certificate and its key in PEM", path.display());
+    let (chain, secret) = (file(cert, MAX_TOKEN * 4).await?, file(key, MAX_TOKEN * 4).await?);
+    let chain = CertificateDer::pem_slice_iter(&chain).collect::<Result<Vec<_>, _>>().map_err(|_| wrong(cert))?;
+    let secret = PrivateKeyDer::from_pem_slice(&secret).map_err(|_| wrong(key))?;
+    builder.with_client_auth_cert(chain, secret).map_err(|_| wrong(cert))
 }
 
 fn authorities(path: &Path, pem: &[u8]) -> Result<RootCertStore, String> {

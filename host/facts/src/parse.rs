@@ -2,12 +2,12 @@
 
 use std::{
     borrow::Cow,
-    collections::BTreeMap,
+    collections::{BTreeMap, btree_map::Entry},
     net::{IpAddr, SocketAddr},
 };
 
 use bytes::Bytes;
-use plimsoll_core::{FactSource, Real, excerpt};
+use plimsoll_core::{FactSource, MAX_FACT_KEY_BYTES, Real, excerpt, quotable};
 use serde::{Deserialize, de::IgnoredAny};
 
 use crate::config::{Round, SampleKey, SourceConfig, SourceKind};
@@ -29,12 +29,23 @@ pub(crate) enum Content {
     Entries(BTreeMap<String, String>),
 }
 
+/// The facts of an answer.
+#[derive(Debug)]
+pub(crate) struct Parsed {
+    pub(crate) facts: FactSource,
+    /// Why some values are missing.
+    pub(crate) gaps: Option<String>,
+}
+
 /// The answer of Prometheus to an instant query.
 #[derive(Deserialize)]
 struct Answer {
     status: String,
     #[serde(default)]
     error: Option<String>,
+    /// For example that the answer is partial, since a store does not reply.
+    #[serde(default)]
+    warnings: Vec<String>,
     #[serde(default)]
     data: Option<Data>,
 }
@@ -59,15 +70,16 @@ struct Sample {
 struct Point(IgnoredAny, String);
 
 /// Reads an answer.
-pub(crate) fn parse(config: &SourceConfig, content: Content) -> Result<FactSource, String> {
+pub(crate) fn parse(config: &SourceConfig, content: Content) -> Result<Parsed, String> {
     let round = config.round.as_ref();
     let facts = match (&config.kind, content) {
         (SourceKind::Prometheus(_, key), Content::Json(bytes) | Content::Csv(bytes)) => {
             return prometheus(&bytes, key, round);
         }
         (_, Content::Json(bytes)) => {
+            let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&bytes);
             let wrong = |error| format!("the text is not JSON with a value for each key: {error}");
-            let values = serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
+            let values = serde_json::from_slice(bytes).map_err(|error| wrong(error.to_string()))?;
             FactSource::from_value(&values).map_err(wrong)?
         }
         (_, Content::Csv(bytes)) => {
@@ -77,10 +89,11 @@ pub(crate) fn parse(config: &SourceConfig, content: Content) -> Result<FactSourc
         // A line end behind a value comes from the way in which YAML was written.
         (_, Content::Entries(entries)) => rounded(entries.iter().map(|(key, value)| (key, value.trim())), None)?,
     };
-    match round {
-        None => Ok(facts),
-        Some(_) => rounded(facts.iter().map(|(key, value)| (key, value.text())), round),
-    }
+    let facts = match round {
+        None => facts,
+        Some(_) => rounded(facts.iter().map(|(key, value)| (key, value.text())), round)?,
+    };
+    Ok(Parsed { facts, gaps: None })
 }
 
 /// The facts with these keys and values, rounded.
@@ -99,8 +112,8 @@ pub(crate) fn message_of(body: &[u8]) -> Option<String> {
     Some(excerpt(&answer.error?, MAX_MESSAGE_BYTES))
 }
 
-/// The facts of the samples that are finite and have the label of their key.
-fn prometheus(body: &[u8], key: &SampleKey, round: Option<&Round>) -> Result<FactSource, String> {
+/// The facts of the samples that are finite, have the label of their key, and are the only value of it.
+fn prometheus(body: &[u8], key: &SampleKey, round: Option<&Round>) -> Result<Parsed, String> {
     let wrong = |why: String| format!("the answer is not that of Prometheus' query API: {why}");
     let answer: Answer = serde_json::from_slice(body).map_err(|error| wrong(error.to_string()))?;
     if answer.status != "success" {
@@ -127,10 +140,36 @@ fn prometheus(body: &[u8], key: &SampleKey, round: Option<&Round>) -> Result<Fac
     }
     let pair = |sample: &Sample| {
         let value = sample.value.as_ref().and_then(|Point(_, text)| number(text))?;
-        Some((key_of(sample, key)?, value))
+        let value = round.map_or(value.clone(), |round| round.apply(&value).into_owned());
+        Some((key_of(sample, key).filter(|key| key.len() <= MAX_FACT_KEY_BYTES)?, value))
     };
-    let values: Vec<(String, String)> = samples.iter().filter_map(pair).collect();
-    rounded(values.iter().map(|(key, value)| (key, value.as_str())), round)
+    let (mut values, mut doubled) = (BTreeMap::new(), BTreeMap::new());
+    for (key, value) in samples.iter().filter_map(pair) {
+        match values.entry(key) {
+            Entry::Vacant(entry) => _ = entry.insert(value),
+            Entry::Occupied(entry) if *entry.get() == value => {}
+            Entry::Occupied(entry) => _ = doubled.insert(entry.key().clone(), format!("{} and {value}", entry.get())),
+        }
+    }
+    values.retain(|key, _| !doubled.contains_key(key));
+    let gaps = gaps(&doubled, &answer.warnings);
+    // Not one value: the last ones stay, as after any failure.
+    if let Some(gaps) = gaps.as_ref().filter(|_| values.is_empty()) {
+        return Err(gaps.clone());
+    }
+    Ok(Parsed { facts: FactSource::from_texts(values)?, gaps })
+}
+
+/// Says which keys have two values, and what Prometheus warns of.
+fn gaps(doubled: &BTreeMap<String, String>, warnings: &[String]) -> Option<String> {
+    let doubled = doubled.first_key_value().map(|(key, two)| {
+        let key = quotable(key);
+        let others = if doubled.len() > 1 { format!(" (so have {} others)", doubled.len() - 1) } else { String::new() };
+        format!("the key '{key}' has two values, {two}{others}: expected one for each key")
+    });
+    let warned = warnings.first().map(|text| format!("Prometheus warns: {}", excerpt(text, MAX_MESSAGE_BYTES)));
+    let parts: Vec<String> = [doubled, warned].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 /// The key of a sample; none if it lacks the label.

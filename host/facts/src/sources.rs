@@ -18,6 +18,7 @@ use tracing::{info, warn};
 use crate::{
     config::{FactsConfig, SourceConfig},
     fetch::{self, ReadConfigMap},
+    parse::Parsed,
 };
 
 /// The target of log lines about sources and their file, which two crates write.
@@ -55,6 +56,8 @@ struct Source {
     failures_in_a_row: u32,
     /// The error of the last fetch, if it failed.
     error: Option<String>,
+    /// Why values are missing in the last good fetch.
+    gaps: Option<String>,
 }
 
 /// The state of a source, for operators.
@@ -82,6 +85,8 @@ pub struct SourceStatus {
     pub fetches: u64,
     /// The error of the last fetch, if it failed.
     pub error: Option<String>,
+    /// Why values are missing in the last good fetch, if some are.
+    pub gaps: Option<String>,
 }
 
 // === impl FactWatch ===
@@ -166,15 +171,15 @@ impl SourceTable {
     }
 
     /// Applies the outcome of a fetch that started at `began`; returns the pause from then to the next fetch.
-    fn fetched(&self, config: &Arc<SourceConfig>, began: Instant, outcome: Result<FactSource, String>) -> Duration {
+    fn fetched(&self, config: &Arc<SourceConfig>, began: Instant, outcome: Result<Parsed, String>) -> Duration {
         let mut sources = self.sources.lock();
         let Some(at) = position(&sources, config) else { return config.every };
-        let outcome = outcome.and_then(|facts| check_total(&sources, at, facts));
+        let outcome = outcome.and_then(|parsed| Ok((check_total(&sources, at, parsed.facts)?, parsed.gaps)));
         let source = &mut sources[at];
         let name = &*config.name;
         source.fetches += 1;
         match outcome {
-            Ok(facts) => {
+            Ok((facts, gaps)) => {
                 let has_expired = source.values.is_none() && source.read_at.is_some();
                 let is_recovered = source.error.take().is_some() || has_expired;
                 let is_changed = source.values.as_deref() != Some(&facts);
@@ -186,6 +191,11 @@ impl SourceTable {
                 if is_recovered {
                     info!(target: LOG_TARGET, source = name, values, "the source of facts can be read again");
                 }
+                if let Some(gaps) = gaps.as_ref().filter(|_| source.gaps.is_none()) {
+                    let place = config.kind.place();
+                    warn!(target: LOG_TARGET, source = name, place, gaps, values, "the source of facts lacks values");
+                }
+                source.gaps = gaps;
                 if is_changed {
                     self.publish(&sources);
                 }
@@ -282,6 +292,7 @@ impl Source {
                 fetches: 0,
                 failures_in_a_row: 0,
                 error: None,
+                gaps: None,
             },
         }
     }
@@ -300,6 +311,7 @@ impl Source {
             values: self.values.as_ref().map_or(0, |values| values.len()),
             fetches: self.fetches,
             error: self.error.clone(),
+            gaps: self.gaps.clone(),
         }
     }
 }

@@ -59,8 +59,8 @@ pub(crate) enum Unchanged {
 pub(crate) enum Handling {
     /// It is answered.
     Reply(ExtenderReply),
-    /// The replica at this base URL answers: this bind, or a filter.
-    Forward(Arc<str>, Option<BindQuery<'static>>),
+    /// The replica at this base URL answers: this bind, or a filter of so many nodes.
+    Forward(Arc<str>, Option<BindQuery<'static>>, usize),
 }
 
 /// A reply, and the work to do after it was sent.
@@ -136,12 +136,12 @@ impl ExtenderReply {
         Self { status, error: Some(error), ..Self::decided(body, 0, PostReplyWork::default()) }
     }
 
-    /// The reply of another replica to a bind or a filter.
+    /// The reply of another replica to a bind or a filter, whose nodes the caller knows.
     pub(crate) fn of_peer(body: Bytes) -> Result<Self, WireError> {
         // That replica has logged its error, with the pod.
         let of_peer = |text| WireError { is_routine: true, ..WireError::internal(text) };
         let error = decode::binding_result(&body)?.map(of_peer);
-        Ok(Self { error, ..Self::decided(body, 1, PostReplyWork::default()) })
+        Ok(Self { error, ..Self::decided(body, 0, PostReplyWork::default()) })
     }
 }
 
@@ -274,7 +274,7 @@ fn on_nodes<T>(
     let nodes = args.nodes.as_query(cluster.as_ref());
     let query = Query { pod: pod(cache, &args.pod)?, nodes, received, may_bind };
     let (outcome, after) = match decide(deciding, &query) {
-        Err(DecideError::Elsewhere(peer)) => return Ok(Handling::Forward(peer, None)),
+        Err(DecideError::Elsewhere(peer)) => return Ok(Handling::Forward(peer, None, args.nodes.len())),
         decided => decided.map_err(|error| about(gateway, &query.pod, error))?,
     };
     let reply = encode(&args.nodes, &names, &outcome);
@@ -340,6 +340,6 @@ fn bind(
         (BindOutcome::Bound | BindOutcome::AlreadyBound, after) => {
             Handling::Reply(ExtenderReply::decided(encode::error(""), 1, after))
         }
-        (BindOutcome::Forward(peer), _) => Handling::Forward(peer, Some(query.into_owned())),
+        (BindOutcome::Forward(peer), _) => Handling::Forward(peer, Some(query.into_owned()), 1),
     })
 }

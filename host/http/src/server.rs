@@ -1,8 +1,12 @@
 //! Serves a router on a listener: accepts up to a number of connections, with or without TLS, and drains them at the end.
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
 
-use axum::{Router, extract::Request};
+use axum::{
+    Router,
+    extract::Request,
+    http::{HeaderValue, Version, header::CONNECTION},
+};
 use hyper::body::Incoming;
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
@@ -16,7 +20,7 @@ use tokio::{
     task::{JoinError, JoinSet},
     time::{sleep, timeout},
 };
-use tower::ServiceExt;
+use tower::{ServiceExt, service_fn};
 
 use crate::{
     access::{Client, ClientIdentity},
@@ -38,6 +42,10 @@ const READ_BUFFER: usize = 256 << 10;
 
 /// Bytes that an HTTP/2 sender may send ahead of us on one stream; whole nodes are large.
 const STREAM_WINDOW: u32 = 1 << 20;
+
+/// The time that an HTTP/1.1 connection has for one more request after the server was told to stop: a request that is
+/// on its way then would be lost if the connection were closed at once.
+const LINGER: Duration = Duration::from_millis(250);
 
 /// The pause of a listener when the system has no file descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -134,9 +142,18 @@ async fn connect(
         Err(_) => return tracing::debug!(%peer, "a connection was closed: it did not begin in time"),
     };
     let client = Arc::new(Client::new(peer, identity, listener.ip()));
-    let service = router.map_request(move |mut request: Request<Incoming>| {
+    let is_stopping = stopping.clone();
+    let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(Arc::clone(&client));
-        request
+        let (router, is_stopping, version) = (router.clone(), is_stopping.clone(), request.version());
+        async move {
+            let mut reply = router.oneshot(request).await?;
+            // HTTP/2 has GOAWAY.
+            if version <= Version::HTTP_11 && is_stopping.has_changed().is_err() {
+                reply.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            Ok::<_, Infallible>(reply)
+        }
     });
     let builder = builder();
     let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
@@ -144,8 +161,12 @@ async fn connect(
     let ended = select! {
         ended = connection.as_mut() => ended,
         _ = stopping.changed() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+            if let Ok(ended) = timeout(LINGER, connection.as_mut()).await {
+                ended
+            } else {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
         }
     };
     if let Err(error) = ended {

@@ -205,10 +205,11 @@ impl Wire {
         let (handling, reserved) = self.run(request, group, verb, is_short, decide).await?;
         let reply = match handling {
             Ok(Handling::Reply(reply)) => Ok(reply),
-            Ok(Handling::Forward(peer, query)) => {
+            Ok(Handling::Forward(peer, query, nodes)) => {
                 let pod = query.as_ref().map(PodId::of_bind);
                 let why = |why| WireError::not_forwarded(verb.as_str(), &peer, why).about(pod);
-                self.forward(request, (group, verb), &peer, bytes, query.as_ref()).await.map_err(why)
+                let reply = self.forward(request, (group, verb), &peer, bytes, query.as_ref()).await;
+                reply.map(|reply| ExtenderReply { nodes, ..reply }).map_err(why)
             }
             Err(error) => Err(error),
         };
@@ -228,7 +229,7 @@ impl Wire {
         let not_forwarded = || query.iter().for_each(|query| self.gateway.not_forwarded(query));
         if request.parts.headers.contains_key(FORWARDED) {
             not_forwarded();
-            return Err("another replica forwarded it to this one, which does not bind".to_owned());
+            return Err("another replica forwarded it to this one, which does not lead".to_owned());
         }
         let path = ["", group, verb.segment()].join("/").replace("//", "/");
         let sent = self.peers.forward(peer, &path, body, &request.id);

@@ -37,6 +37,8 @@ struct MemberJson {
     missing: Option<[&'static str; 1]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     not_guaranteed: Option<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    without_effect: Vec<String>,
 }
 
 /// The state and configuration of a policy that could be loaded.
@@ -73,14 +75,20 @@ struct LastFaultJson {
 
 impl PoliciesJson {
     /// `is_blind`: whether a policy reads pods that this gateway, which binds or not, does not know.
-    pub(super) fn new(roster: &Roster, binds: bool, is_blind: impl Fn(&Member) -> bool) -> Self {
+    pub(super) fn new(
+        roster: &Roster,
+        binds: bool,
+        is_blind: impl Fn(&Member) -> bool,
+        without_effect: impl Fn(&Member) -> Vec<String>,
+    ) -> Self {
         let policy = |group: &Arc<str>, name: &Arc<str>, state: PolicyState, member| {
             let failure = roster.failures().iter().find(|failure| failure.name == *name && failure.group == *group);
             let error = failure.map(|failure| failure.error.clone());
             PolicyJson { group: group.clone(), name: name.clone(), state: state.as_str(), error, member }
         };
         let members = roster.members().map(|member| {
-            let shown = MemberJson::new(member, roster, binds, is_blind(member));
+            let mut shown = MemberJson::new(member, roster, binds, is_blind(member));
+            shown.without_effect = without_effect(member);
             policy(&member.group, &member.name, roster.state(member.id()), Some(shown))
         });
         let has_member = |wanted: &str| roster.members().any(|member| member.id() == wanted);
@@ -109,6 +117,7 @@ impl MemberJson {
             loaded: (!member.is_stand_in()).then(|| LoadedJson::new(member)),
             missing: is_blind.then_some(["placed"]),
             not_guaranteed: outrun(member, roster, binds).filter(|_| !is_blind),
+            without_effect: vec![],
         }
     }
 }

@@ -10,7 +10,8 @@ pub(crate) struct CheckArgs {
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
-    /// Also refuse a module that could not be tried, because it needs settings and has no sidecar
+    /// Also refuse a module that could not be tried, because it needs settings and has no sidecar, a weight without effect,
+    /// and a match that fits no pod of the cluster
     #[arg(long, env = "PLIMSOLL_STRICT")]
     pub(crate) strict: bool,
 
@@ -69,7 +70,7 @@ pub(crate) struct RunArgs {
     #[arg(long = "node", env = "PLIMSOLL_NODES", value_name = "NAME", value_delimiter = ',')]
     pub(crate) nodes: Vec<String>,
 
-    /// The most rows of the table
+    /// The most rows of the table; nodes that differ only in their names share one
     #[arg(long, env = "PLIMSOLL_ROWS", value_name = "N", default_value_t = 20)]
     pub(crate) rows: usize,
 

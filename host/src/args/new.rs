@@ -4,18 +4,20 @@ use clap::ValueEnum;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct NewArgs {
-    /// The name of the policy, and of the folder: lower-case letters, digits and `-`
+    /// The name of the policy, and of its folder or file: lower-case letters, digits and `-`
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
 
     /// The language of the policy
-    #[arg(long, env = "PLIMSOLL_LANG", value_name = "rust|go|c|python|typescript|assemblyscript")]
+    #[arg(long, env = "PLIMSOLL_LANG", value_name = "cel|rust|go|c|python|typescript|assemblyscript")]
     pub(crate) lang: Language,
 }
 
-/// A language with an SDK.
+/// A language for policies; all but CEL have an SDK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Language {
+    /// Needs nothing: a rule of a few lines in a YAML file
+    Cel,
     /// Needs Rust [alias: rs]
     #[value(alias = "rs")]
     Rust,

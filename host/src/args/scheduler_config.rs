@@ -83,8 +83,8 @@ pub(crate) struct SchedulerConfigArgs {
     #[arg(long, env = "PLIMSOLL_HTTP_TIMEOUT", value_name = "TIME", default_value = "5s", value_parser = duration)]
     pub(crate) http_timeout: Duration,
 
-    /// The path of a kubeconfig to write into the file
-    #[arg(long, env = "KUBECONFIG", value_name = "FILE")]
+    /// The path of a kubeconfig on the scheduler's machine, to write into the file
+    #[arg(long, env = "PLIMSOLL_SCHEDULER_KUBECONFIG", value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
 
     /// Output format; text is YAML

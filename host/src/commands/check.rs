@@ -9,7 +9,7 @@ use std::{process::ExitCode, sync::Arc};
 
 use anyhow::Result;
 use plimsoll_core::{Cluster, Mode, Pod, PolicyConfig, Verb};
-use plimsoll_directory::PolicyFiles;
+use plimsoll_directory::{PolicyFiles, Source};
 use plimsoll_wasm::WasmLoader;
 use serde_json::{Value, json};
 
@@ -32,8 +32,10 @@ struct CheckedPolicy {
     is_listed: bool,
     is_ignored: bool,
     report: Result<CheckReport>,
-    /// Whether an ignored file, or a policy that was not called, counts as refused.
+    /// Whether an ignored file, a policy that was not called, or what has no effect counts as refused.
     is_strict: bool,
+    /// Why its weight has no effect.
+    without_effect: Option<String>,
 }
 
 pub(super) fn check(args: &CheckArgs) -> Result<ExitCode> {
@@ -42,8 +44,8 @@ pub(super) fn check(args: &CheckArgs) -> Result<ExitCode> {
     let (cluster, origin) = cluster.map(|(cluster, waiting, (origin, _))| ((cluster, waiting), origin)).unzip();
     let targets = targets(&args.files).into_iter();
     let check = |target| CheckedPolicy::new(target, &loader, args, cluster.as_ref());
-    let all: Vec<CheckedPolicy> = targets.map(check).collect();
-    remark_on_weights(&all);
+    let mut all: Vec<CheckedPolicy> = targets.map(check).collect();
+    note_weights(&mut all);
     match args.output {
         OutputFormat::Text => origin
             .into_iter()
@@ -55,37 +57,46 @@ pub(super) fn check(args: &CheckArgs) -> Result<ExitCode> {
     Ok(if refused { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
-/// Names the policies of directories whose weight is compared with no other.
-fn remark_on_weights(all: &[CheckedPolicy]) {
+/// Names the policies of directories whose weight has no effect.
+fn note_weights(all: &mut [CheckedPolicy]) {
     let scorer = |checked: &CheckedPolicy| {
         let group = checked.name.rfind([' ', '/']).filter(|_| checked.is_listed)?;
         Some((checked.name[..group].to_owned(), checked.report.as_ref().ok()?.weight?))
     };
     let groups: Vec<_> = all.iter().filter_map(scorer).collect();
-    for (checked, (group, weight)) in all.iter().filter_map(|checked| Some((checked, scorer(checked)?))) {
-        if weight != 1 && groups.iter().filter(|(other, _)| *other == group).count() == 1 {
-            output::remark(&format!(
-                "{}: the weight {weight} has no effect, since no other policy of its group scores; `plimsoll scheduler-config --weight {weight}` weights plimsoll's scores beside kube-scheduler's own",
-                checked.name
-            ));
-        }
+    for checked in all {
+        let alone = scorer(checked)
+            .filter(|(group, weight)| *weight != 1 && groups.iter().filter(|(other, _)| other == group).count() == 1);
+        let unused = checked.report.as_ref().ok().and_then(|report| report.unused_weight);
+        let why = match (alone, unused) {
+            (Some((_, weight)), _) => format!(
+                "the weight {weight} has no effect, since no other policy of its group scores; `plimsoll scheduler-config --weight {weight}` weights plimsoll's scores beside kube-scheduler's own"
+            ),
+            (None, Some(weight)) => format!("the weight {weight} has no effect: the policy does not score"),
+            (None, None) => continue,
+        };
+        output::remark(&format!("{}: {why}", checked.name));
+        checked.without_effect = Some(why);
     }
 }
 
 fn inspect(
-    PolicyFiles { module, sidecar }: PolicyFiles,
+    files: &PolicyFiles,
     loader: &WasmLoader,
     purity: bool,
     cluster: Option<&(Arc<Cluster>, Vec<Pod>)>,
 ) -> Result<CheckReport> {
-    let content = plimsoll_directory::module_at(&module)?;
-    let mut inspection = loader.inspect(&module.display().to_string(), &content)?;
-    let member = sidecar.as_ref().map(|path| plimsoll_directory::load_one(&module, Some(path), loader));
-    let member = member.transpose()?;
+    let mut inspection = loader.inspect(&files.rule().display().to_string(), &files.module()?)?;
+    let member = files.sidecar.as_ref().map(|_| plimsoll_directory::load_one(files, loader)).transpose()?;
     let callee = member.as_ref().map_or_else(|| Callee::alone(inspection.policy.clone()), Callee::of);
     // The sidecar of a program names its verbs, and any may say that the filter counts no pods.
     inspection.verbs = callee.policy.verbs();
     inspection.policy = Arc::clone(&callee.policy);
+    let is_cel = files.source == Source::Cel;
+    if let Some(member) = member.as_ref().filter(|_| is_cel) {
+        inspection.imports = member.policy.reads().iter().map(str::to_owned).collect();
+        (inspection.size, inspection.digest) = (member.size, member.digest.to_string());
+    }
     let is_off = member.as_ref().is_some_and(|member| member.config.mode == Mode::Off);
     let default = PolicyConfig::default_of(callee.policy.as_ref());
     let config = member.as_ref().map_or(&default, |member| &member.config);
@@ -94,7 +105,8 @@ fn inspect(
     let weight = Some(config.weight).filter(|weight| scores && *weight > 0);
     let matches = cluster.map(|(cluster, waiting)| Matches::of(&config.matches, cluster, waiting));
     let mut report = CheckReport {
-        sidecar,
+        sidecar: files.sidecar.clone(),
+        is_cel,
         inspection,
         not_called: None,
         is_off,
@@ -103,6 +115,8 @@ fn inspect(
         purity: None,
         counts,
         weight,
+        unused_weight: Some(config.weight)
+            .filter(|weight| *weight > 1 && !verbs.has(Verb::Score) && !verbs.has(Verb::Rank)),
         matches,
     };
     try_out(&mut report, &callee, purity);
@@ -133,9 +147,9 @@ fn try_out(report: &mut CheckReport, callee: &Callee, purity: bool) {
 impl CheckedPolicy {
     fn new(target: Target, loader: &WasmLoader, args: &CheckArgs, cluster: Option<&(Arc<Cluster>, Vec<Pod>)>) -> Self {
         let Target { name, files, is_listed, is_ignored } = target;
-        let file = files.as_ref().ok().map(|files| files.module.display().to_string());
-        let report = files.and_then(|files| inspect(files, loader, args.purity, cluster));
-        Self { name, file, is_listed, is_ignored, report, is_strict: args.strict }
+        let file = files.as_ref().ok().map(|files| files.rule().display().to_string());
+        let report = files.and_then(|files| inspect(&files, loader, args.purity, cluster));
+        Self { name, file, is_listed, is_ignored, report, is_strict: args.strict, without_effect: None }
     }
 
     /// Why it is refused, in one line; `None` if it is accepted.
@@ -145,7 +159,9 @@ impl CheckedPolicy {
             Err(error) => Some(without_name(&format!("{error:#}"), &self.name)),
             Ok(report) => {
                 let is_refused = self.is_strict && !report.is_off;
-                report.refusal().or_else(|| report.not_called.clone().filter(|_| is_refused))
+                let idle = report.not_called.clone().or_else(|| self.without_effect.clone());
+                let idle = idle.or_else(|| report.matches.as_ref().and_then(Matches::none));
+                report.refusal().or_else(|| idle.filter(|_| is_refused))
             }
         }
     }

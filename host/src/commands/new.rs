@@ -1,5 +1,6 @@
-//! `plimsoll new`: a folder with a policy that builds, is tested and runs at once.
+//! `plimsoll new`: a folder with a policy that builds, is tested and runs at once; for CEL, one file with its cases.
 
+mod cel;
 mod sdk;
 mod template;
 
@@ -11,7 +12,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 
-use self::{sdk::Sdk, template::Template};
+use self::{cel::NewRule, sdk::Sdk, template::Template};
 use crate::{
     args::{Language, NewArgs},
     output,
@@ -28,9 +29,12 @@ pub(super) fn new(args: &NewArgs) -> Result<ExitCode> {
          {MAX_NAME_BYTES}",
         plimsoll_core::escaped(&args.name, |_| false)
     );
+    if language == Language::Cel {
+        return new_rule(&NewRule::of(&args.name));
+    }
     let folder = PathBuf::from(&args.name);
     ensure!(is_free(&folder)?, "{}: it exists and is not empty: choose another name", folder.display());
-    let sdk = Sdk::of(language);
+    let sdk = Sdk::of(language, &folder);
     let template = Template::of(language);
     for (path, text) in template.files(&args.name, &sdk) {
         write(&folder.join(path), &text)?;
@@ -45,6 +49,17 @@ pub(super) fn new(args: &NewArgs) -> Result<ExitCode> {
         make_executable(&folder.join(sdk::FOLDER).join(program))?;
     }
     output::print(&report(&args.name, &sdk, template))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn new_rule(rule: &NewRule) -> Result<ExitCode> {
+    for path in &rule.paths {
+        ensure!(!Path::new(path).exists(), "{path}: it exists: choose another name");
+    }
+    for (path, text) in &rule.files {
+        write(Path::new(path), text)?;
+    }
+    output::print(&rule.report())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -93,7 +108,7 @@ fn report(name: &str, sdk: &Sdk, template: &Template) -> String {
   make deploy # copies the module and its sidecar to policies/
   plimsoll run --policies policies --pod pods/needs-gpu.yaml --sample   # asks it about a sample cluster
   make dev    # on every save: builds, checks, tests and deploys to policies/
-  plimsoll serve --policies policies --kubeconfig ~/.kube/config --no-bind   # answers for a cluster
+  plimsoll serve --policies policies --kubeconfig ~/.kube/config --no-bind --no-wake --no-nominate   # answers for a cluster, only reads
 "
     )
 }

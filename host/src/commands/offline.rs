@@ -57,7 +57,7 @@ impl OfflineGateway {
         let roster = load(&args.policies, &args.engine, args.output)?;
         if roster.members().next().is_none() {
             refuse_failures(&roster)?;
-            bail!("{} holds no policies: expected .wasm files", args.policies.display());
+            bail!("{} holds no policies: expected .wasm files, or .yaml files with `cel`", args.policies.display());
         }
         // A gateway would not stop for them either: the last good version goes on, or the policy's `onError` decides.
         roster.failures().iter().for_each(|failure| output::remark(&text_of(failure)));

@@ -59,6 +59,9 @@ pub(super) fn scheduler_config(args: &SchedulerConfigArgs) -> Result<ExitCode> {
         bail!("{} holds no policy that kube-scheduler could ask", args.policies.display());
     }
     remark_on_stranger(args, &extenders);
+    if args.full_nodes && extenders.iter().any(|extender| extender.filter_verb.is_some()) {
+        output::remark(EMPTY_NODES);
+    }
     extender::keep_unique(&mut extenders);
     extender::ignore(&mut extenders, &args.ignored_by_scheduler)?;
     if args.pod_groups {
@@ -77,6 +80,9 @@ pub(super) fn scheduler_config(args: &SchedulerConfigArgs) -> Result<ExitCode> {
     }
     Ok(ExitCode::SUCCESS)
 }
+
+/// kubernetes#141781; kube-scheduler takes the nodes that an extender returns in place of its own, without their pods.
+const EMPTY_NODES: &str = "with --full-nodes kube-scheduler (1.33 and later) treats every node as empty in its own scores of resources, so pods gather on few nodes: leave the flag out where plimsoll has access to the API server";
 
 /// Flags that contradict each other or kube-scheduler.
 fn check_flags(args: &SchedulerConfigArgs) -> Result<()> {

@@ -44,10 +44,12 @@ fn refuse_empty(args: &TestArgs, report: &TestReport, has_no_policy: bool) -> Re
     }
     match &args.filter {
         Some(filter) => bail!("no case matches --filter '{filter}'"),
-        None if has_no_policy => bail!("there is no policy in {places}: expected .wasm files"),
+        None if has_no_policy => {
+            bail!("there is no policy in {places}: expected .wasm files, or .yaml files with `cel`")
+        }
         None => bail!(
             "there are no cases for the policies in {places}: expected YAML files in NAME/cases or cases/NAME \
-             beside NAME.wasm or in the current directory, or --cases DIR"
+             beside the policy or in the current directory, or --cases DIR"
         ),
     }
 }

@@ -41,6 +41,7 @@ struct DeclaredJson {
     values: usize,
     fetches: u64,
     error: Option<String>,
+    gaps: Option<String>,
 }
 
 /// The declared sources, and those that policies name and nobody has declared.
@@ -60,6 +61,7 @@ pub(crate) fn describe(facts: Option<&FactsFileFollower>, roster: &Roster) -> Fa
             values: status.values,
             fetches: status.fetches,
             error: status.error,
+            gaps: status.gaps,
         }),
     });
     let mut sources: Vec<SourceJson> = declared.collect();

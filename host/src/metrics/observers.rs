@@ -2,9 +2,10 @@
 
 use std::{
     borrow::Cow,
-    collections::HashSet,
+    collections::{BTreeMap, HashSet},
+    iter::once,
     sync::atomic::AtomicU64,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use parking_lot::Mutex;
@@ -32,6 +33,10 @@ const UNSTABLE: &str = "the policies of this group reject the same nodes for a p
 
 /// The outcome of a call without a fault.
 const ANSWERED: &str = "answered";
+
+/// How long the series of a policy stay after it was removed: until the next scrape, and the last request that still
+/// asks it.
+const SERIES_STAY: Duration = Duration::from_mins(2);
 
 /// The labels of a series.
 pub(super) type Labels<const N: usize> = [(&'static str, Cow<'static, str>); N];
@@ -67,6 +72,8 @@ pub(crate) struct PolicyMetrics {
     model_differences: Family<Labels<1>, Counter>,
     /// The groups whose reasons the log has called unstable.
     unstable: Mutex<HashSet<Box<str>>>,
+    /// The policies that have series, and when one was removed.
+    removed: Mutex<BTreeMap<Box<str>, Option<Instant>>>,
 }
 
 /// Counts requests by group and verb.
@@ -120,11 +127,13 @@ impl PolicyMetrics {
             failed_unasked: registered(registry, "policy_unasked_faults", unasked),
             model_differences: registered(registry, "model_differences", differences),
             unstable: Mutex::default(),
+            removed: Mutex::default(),
         }
     }
 
     /// Called when a new roster comes into force.
     pub(super) fn reloaded(&self, roster: &Roster) {
+        self.mark_removed(roster.members().map(|member| member.id()), Instant::now());
         // Prometheus sees an increase only of a series that was there before it.
         for member in roster.members().filter(|member| member.config.mode != Mode::Off) {
             drop(self.circuits_opened.get_or_create(&circuit_labels(member)));
@@ -136,15 +145,58 @@ impl PolicyMetrics {
             }
         }
     }
+
+    fn mark_removed<'p>(&self, in_force: impl Iterator<Item = &'p str>, now: Instant) {
+        let mut removed = self.removed.lock();
+        removed.values_mut().for_each(|at| _ = at.get_or_insert(now));
+        removed.extend(in_force.map(|policy| (policy.into(), None)));
+    }
+
+    /// Drops the series of policies that were removed some time ago: names with a version in them would add up.
+    pub(super) fn forget_removed(&self, now: Instant) {
+        self.removed.lock().retain(|policy, removed| {
+            let is_over = removed.is_some_and(|at| now.saturating_duration_since(at) >= SERIES_STAY);
+            if is_over {
+                self.forget(policy);
+            }
+            !is_over
+        });
+    }
+
+    fn forget(&self, policy: &str) {
+        let outcomes = FaultKind::ALL.map(FaultKind::as_str).into_iter().chain(once(ANSWERED));
+        for verb in Verb::ALL {
+            self.failed_unasked.remove(&unasked_labels(policy, verb));
+            for mode in Mode::ALL {
+                let labels = labels_of(policy, verb, mode);
+                self.seconds.remove(&labels);
+                self.evaluated.remove(&labels);
+                self.rejected.remove(&labels);
+                let [policy, verb, mode] = labels;
+                for outcome in outcomes.clone() {
+                    self.calls.remove(&[policy.clone(), verb.clone(), mode.clone(), ("outcome", outcome.into())]);
+                }
+                self.circuits_opened.remove(&[policy, mode]);
+            }
+        }
+    }
 }
 
 fn call_labels(member: &Member, verb: Verb) -> Labels<3> {
-    let [policy, mode] = circuit_labels(member);
-    [policy, ("verb", verb.as_str().into()), mode]
+    labels_of(member.id(), verb, member.config.mode)
+}
+
+fn labels_of(policy: &str, verb: Verb, mode: Mode) -> Labels<3> {
+    [("policy", policy.to_owned().into()), ("verb", verb.as_str().into()), ("mode", mode.as_str().into())]
 }
 
 fn circuit_labels(member: &Member) -> Labels<2> {
-    [("policy", member.id().to_owned().into()), ("mode", member.config.mode.as_str().into())]
+    let [policy, _, mode] = call_labels(member, Verb::Filter);
+    [policy, mode]
+}
+
+fn unasked_labels(policy: &str, verb: Verb) -> Labels<2> {
+    [("policy", policy.to_owned().into()), ("verb", verb.as_str().into())]
 }
 
 impl Observer for PolicyMetrics {
@@ -187,8 +239,7 @@ impl Observer for PolicyMetrics {
     }
 
     fn failed_unasked(&self, member: &Member, verb: Verb) {
-        let labels = [("policy", member.id().to_owned().into()), ("verb", verb.as_str().into())];
-        self.failed_unasked.get_or_create(&labels).inc();
+        self.failed_unasked.get_or_create(&unasked_labels(member.id(), verb)).inc();
     }
 
     fn left_without_node(&self, report: &LeftWithoutNode<'_>) {
@@ -402,5 +453,43 @@ impl WakeMetrics {
 
     fn labels(is_sent: bool) -> Labels<1> {
         [("result", if is_sent { "sent" } else { "failed" }.into())]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use prometheus_client::encoding::text::encode;
+
+    use super::*;
+
+    #[test]
+    fn the_series_of_a_policy_that_was_removed_end_and_others_stay() {
+        let mut registry = Registry::default();
+        let metrics = PolicyMetrics::new(&mut registry);
+        let begin = Instant::now();
+        metrics.mark_removed(["gone", "stays"].into_iter(), begin);
+        for policy in ["gone", "stays"] {
+            for (verb, mode) in [(Verb::Filter, Mode::Enforce), (Verb::Rank, Mode::Shadow)] {
+                let labels = labels_of(policy, verb, mode);
+                metrics.seconds.get_or_create(&labels).observe(0.5);
+                metrics.evaluated.get_or_create(&labels).inc();
+                metrics.rejected.get_or_create(&labels).inc();
+                metrics.failed_unasked.get_or_create(&unasked_labels(policy, verb)).inc();
+                let [policy, verb, mode] = labels;
+                metrics.circuits_opened.get_or_create(&[policy.clone(), mode.clone()]).inc();
+                metrics.calls.get_or_create(&[policy, verb, mode, ("outcome", "panic".into())]).inc();
+            }
+        }
+        let count = |policy: &str, after: Duration| {
+            metrics.forget_removed(begin + after);
+            let mut text = String::new();
+            encode(&mut text, &registry).unwrap();
+            text.matches(&format!("policy=\"{policy}\"")).count()
+        };
+        let all = count("stays", SERIES_STAY);
+        metrics.mark_removed(["stays"].into_iter(), begin + SERIES_STAY);
+        assert_eq!(count("gone", SERIES_STAY), all);
+        metrics.mark_removed(["stays"].into_iter(), begin + 3 * SERIES_STAY / 2);
+        assert_eq!((count("gone", 2 * SERIES_STAY), count("stays", 2 * SERIES_STAY)), (0, all));
     }
 }

@@ -16,6 +16,9 @@ const LARGE: usize = 1 << 20;
 /// block freed so far, up to 32 MiB.
 const ALWAYS_MAPPED: usize = (32 << 20) + 1;
 
+/// U+FEFF in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
 /// Why a file is not read. The text follows the file's name.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadFileError {
@@ -74,6 +77,10 @@ fn read_to_limit(file: File, length: u64, limit: u64) -> Result<Vec<u8>, ReadFil
     if bytes.len() as u64 > limit {
         return Err(ReadFileError::TooLarge { limit });
     }
+    // Editors of Windows write a byte order mark, which is no part of the text.
+    if bytes.starts_with(BYTE_ORDER_MARK) {
+        bytes.drain(..BYTE_ORDER_MARK.len());
+    }
     Ok(bytes)
 }
 
@@ -110,6 +117,9 @@ mod tests {
         for path in [&path, &link] {
             assert_eq!(read_file(path, 5).unwrap(), b"12345");
             assert_eq!(read_input(path, 5).unwrap(), b"12345");
+            fs::write(path, "\u{feff}a,1").unwrap();
+            assert_eq!(read_file(path, 6).unwrap(), b"a,1", "without the byte order mark");
+            fs::write(path, "12345").unwrap();
             assert_eq!(read_file(path, 4).unwrap_err().to_string(), "is larger than 4 bytes");
         }
     }

@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Instant};
 
 use plimsoll_core::{
-    Ask, BindAnswer, BindMetadata, Fault, FaultKind, MetadataEntry, NodeSource, NotBound, Policy, Preemption, Verb,
-    VerbAnswer, Verbs, Verdict,
+    Ask, BindAnswer, BindMetadata, Fault, FaultKind, MetadataEntry, NodeSource, NotBound, Policy, Preemption, ReadSet,
+    Verb, VerbAnswer, Verbs, Verdict,
 };
 use wasmtime::component::{ComponentNamedList, Lift, TypedFunc};
 
@@ -23,6 +23,7 @@ pub(crate) struct GuestModule {
     module: Arc<LinkedModule>,
     verbs: Verbs,
     imports: Imports,
+    reads: ReadSet,
 }
 
 // === impl GuestModule ===
@@ -30,12 +31,13 @@ pub(crate) struct GuestModule {
 impl GuestModule {
     pub(crate) fn new(host: Arc<Host>, component: CheckedComponent) -> Self {
         let CheckedComponent { module, verbs, imports } = component;
-        Self { host, module: Arc::new(module), verbs, imports }
+        let reads = imports.functions.iter().map(String::as_str).collect();
+        Self { host, module: Arc::new(module), verbs, imports, reads }
     }
 
-    /// The interfaces of WASI that it imports.
-    pub(crate) fn wasi(&self) -> &[String] {
-        &self.imports.wasi
+    /// The names that it imports.
+    pub(crate) const fn imports(&self) -> &Imports {
+        &self.imports
     }
 
     /// The functions that it exports.
@@ -122,8 +124,8 @@ impl Policy for GuestModule {
         self.verbs
     }
 
-    fn imports(&self) -> &[String] {
-        &self.imports.functions
+    fn reads(&self) -> ReadSet {
+        self.reads.clone()
     }
 
     fn validate(&self, ask: &Ask) -> Result<Result<(), String>, Fault> {

@@ -104,8 +104,8 @@ impl WasmLoader {
         let started = Instant::now();
         let (guest, from_cache) = self.0.load(name, module)?;
         let compiled_in = started.elapsed();
-        let imports = guest.imports().to_vec();
-        let wasi = guest.wasi().iter().map(|name| WasiImport::of(name)).collect();
+        let imports = guest.imports().functions.clone();
+        let wasi = guest.imports().wasi.iter().map(|name| WasiImport::of(name)).collect();
         let policy = program::policy_of(guest);
         let is_core_module = componentize::kind(module.bytes()).ok() == Some(ModuleKind::CoreModule);
         let of_core_module = || WasiImport::of_core_module(module.bytes(), policy.program().is_some());

@@ -1,14 +1,21 @@
-//! Reads YAML that people write: sidecars, the facts file and test cases.
+//! Reads YAML that people write: sidecars, the facts file, test cases and pods.
 //!
 //! Each error names line, column and field, and says what was expected. Limits bound the parser's time and memory, since
 //! aliases may expand to gigabytes.
 
-use std::fmt::{self, Write as _};
+mod place;
+
+use std::{
+    fmt::{self, Write as _},
+    marker::PhantomData,
+};
 
 use plimsoll_core::quotable;
-use serde::de::DeserializeOwned;
-use serde_path_to_error::{Path, Segment};
+use serde::de::{DeserializeOwned, DeserializeSeed};
+use serde_path_to_error::{Path, Segment, Track};
 use serde_saphyr::{Error, Location, Options, SnippetMode, budget::BudgetBreach, render_options};
+
+pub use self::place::place_in;
 
 /// Maximum depth of lists and maps in each other.
 const MAX_DEPTH: usize = 64;
@@ -46,15 +53,26 @@ impl Format {
     /// # Errors
     /// If the text is not YAML, passes a limit, or does not have the form of `T`.
     pub fn read<T: DeserializeOwned>(&self, text: &str) -> Result<T, FieldError> {
+        self.read_seed(text, PhantomData)
+    }
+
+    /// Reads one document with a seed.
+    ///
+    /// # Errors
+    /// As [`Format::read`].
+    pub fn read_seed<S: for<'de> DeserializeSeed<'de, Value = T>, T>(
+        &self,
+        text: &str,
+        seed: S,
+    ) -> Result<T, FieldError> {
         if text.lines().all(|line| line.trim_start().is_empty() || line.trim_start().starts_with('#')) {
             return Err(FieldError::of_file(self.empty));
         }
         let mut field = String::new();
         let read = serde_saphyr::with_deserializer_from_str_with_options(text, self.options(), |yaml| {
-            serde_path_to_error::deserialize(yaml).map_err(|error| {
-                field = self.field_name(error.path());
-                error.into_inner()
-            })
+            let mut track = Track::new();
+            let read = seed.deserialize(serde_path_to_error::Deserializer::new(yaml, &mut track));
+            read.inspect_err(|_| field = self.field_name(&track.path()))
         });
         read.map_err(|error: Error| describe(error.without_snippet(), field))
     }
@@ -106,6 +124,11 @@ impl Format {
 // === impl FieldError ===
 
 impl FieldError {
+    /// An error about the field at this place.
+    pub fn at(field: &str, place: Location, text: impl Into<String>) -> Self {
+        Self { position: position(place), field: field.to_owned(), text: text.into() }
+    }
+
     /// The error of a whole file.
     pub fn of_file(text: &str) -> Self {
         Self { position: None, field: String::new(), text: text.to_owned() }

@@ -349,7 +349,7 @@ export class PodReads {
     return podRequest(name);
   }
 
-  /** The images of all containers, init containers included, each once, with a tag or digest. */
+  /** The images of all containers, init containers included, and of image volumes, each once, with a tag or digest. */
   get images(): Array<string> {
     return podImages();
   }

@@ -12,9 +12,10 @@ use std::{
 };
 
 use plimsoll_yaml::Format;
+use serde_json::Value;
 
 pub use self::error::CaseError;
-use self::file::{CaseYaml, Time};
+use self::file::{CaseYaml, Time, Written};
 use crate::{Expectations, World, WorldError, expect::Lines};
 
 /// Maximum bytes of a file: a few hundred whole nodes of 8 kB.
@@ -59,7 +60,7 @@ const MAX_FILES: usize = 10_000;
 ///   # a binding may have labels too: {annotations: {}, labels: {}}, or be {retry: reason}
 /// ```
 ///
-/// Unknown keys are refused. `expect` has a line for every node of each verb that it names: `filter`,
+/// Unknown keys are refused, also in objects. `expect` has a line for every node of each verb that it names: `filter`,
 /// `score`, `rank`, `preempt`, `bind`; or `refused`, the message with which the settings are refused.
 #[derive(Debug, Clone)]
 pub struct Case {
@@ -190,12 +191,12 @@ impl Case {
         let (expect, mut lines) = expect.resolve();
         let without_pods = pods.0.is_none();
         let world = World {
-            pod: lines.take_one("pod".to_owned(), pod),
-            nodes: lines.take_all("nodes", nodes),
+            pod: lines.take_one("pod".to_owned(), pod).0,
+            nodes: objects(lines.take_all("nodes", nodes)),
             request: request.map(|names| lines.take_all("request", names)),
-            pods: lines.take_all("pods", pods.0.unwrap_or_default()),
-            namespaces: lines.take_all("namespaces", namespaces),
-            device_classes: lines.take_all("deviceClasses", device_classes),
+            pods: objects(lines.take_all("pods", pods.0.unwrap_or_default())),
+            namespaces: objects(lines.take_all("namespaces", namespaces)),
+            device_classes: objects(lines.take_all("deviceClasses", device_classes)),
             candidates: lines.take_all("candidates", candidates),
             facts: facts.map(|facts| lines.take_one("facts".to_owned(), facts)).unwrap_or_default(),
             now,
@@ -206,6 +207,10 @@ impl Case {
         let settings = settings.unwrap_or_default().to_string().into();
         Self { path, description, settings, world, expect, has_settings, lines }
     }
+}
+
+fn objects<K>(written: Vec<Written<K>>) -> Vec<Value> {
+    written.into_iter().map(|object| object.0).collect()
 }
 
 fn is_ending(ending: &OsStr) -> bool {
@@ -223,7 +228,8 @@ fn read_text(path: &Path) -> Result<String, String> {
     if bytes.len() as u64 > MAX_FILE_BYTES {
         return Err(format!("is larger than {MAX_FILE_BYTES} bytes, the most for a case"));
     }
-    String::from_utf8(bytes)
+    let text = String::from_utf8(bytes);
+    text.map(|text| text.trim_start_matches('\u{feff}').to_owned())
         .map_err(|error| format!("byte {} is not UTF-8: expected YAML text", error.utf8_error().valid_up_to()))
 }
 

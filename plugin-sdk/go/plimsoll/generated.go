@@ -309,7 +309,8 @@ func (p Pod) Request(name string) int64 {
 	return p.host.PodRequest(name)
 }
 
-// Images returns the images of all containers, init containers included, each once, with a tag or digest.
+// Images returns the images of all containers, init containers included, and of image volumes, each once, with a tag or
+// digest.
 func (p Pod) Images() []string {
 	return p.host.PodImages()
 }

@@ -421,7 +421,8 @@ class PodView:
 
     @property
     def images(self) -> Sequence[str]:
-        """The images of all containers, init containers included, each once, with a tag or digest."""
+        """The images of all containers, init containers included, and of image volumes, each once, with a tag or
+        digest."""
         return self._reads.pod.images()
 
     def field_text(self, pointer: str) -> Optional[str]:

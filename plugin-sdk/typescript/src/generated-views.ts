@@ -320,7 +320,7 @@ export abstract class PodReads {
     return this.imports.pod.request(name);
   }
 
-  /** The images of all containers, init containers included, each once, with a tag or digest. */
+  /** The images of all containers, init containers included, and of image volumes, each once, with a tag or digest. */
   get images(): readonly string[] {
     return this.imports.pod.images();
   }

@@ -86,7 +86,7 @@ export interface PodImports {
   created(): number;
   /** The effective request of a resource: cpu in millicores, all else in base units; 0 if none. */
   request(name: string): number;
-  /** The images of all containers, init containers included, each once, with a tag or digest. */
+  /** The images of all containers, init containers included, and of image volumes, each once, with a tag or digest. */
   images(): readonly string[];
   /** JSON text at an RFC 6901 pointer into the whole object. */
   field(pointer: string): string | null;

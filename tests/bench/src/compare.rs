@@ -8,9 +8,6 @@ use serde_json::Value;
 use plimsoll_harness::Client;
 
 /// Asks plimsoll and the Go extender, and compares what they say about each node.
-///
-/// # Errors
-/// If they differ, or if the answer tells no node from another.
 pub(crate) fn agree(verb: &str, body: &[u8], plimsoll: &mut Client, go: &mut Client) -> Result<()> {
     let path = format!("/{verb}");
     let own = verdicts(verb, plimsoll.post(&path, body)?).context("plimsoll")?;

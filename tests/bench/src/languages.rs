@@ -30,9 +30,6 @@ struct Servers {
 }
 
 /// Asks both in turns, about the same pod and about pods that were never seen.
-///
-/// # Errors
-/// If a server fails, or their answers differ.
 pub(crate) fn measure(plan: &Plan, modules: &Modules, report: &mut Report) -> Result<()> {
     let Some(in_go) = build()? else { return Ok(()) };
     let mut servers = Servers::start(modules, &Modules::find(in_go.path().to_owned())?)?;

@@ -16,9 +16,6 @@ pub(crate) struct Modules {
 
 impl Modules {
     /// Modules in the directory that `make policies` fills.
-    ///
-    /// # Errors
-    /// If there are none; the text says what to do.
     pub(crate) fn find(directory: PathBuf) -> Result<Self> {
         let modules = Self { directory };
         modules.read("tenant-pool").map(|_| modules)

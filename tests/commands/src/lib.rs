@@ -1,6 +1,7 @@
 //! The program as a user sees it: the commands, run as processes and compared with golden files.
 //!
 //! `UPDATE_GOLDEN=1 cargo test -p plimsoll-commands` rewrites the files; read the difference.
+#![allow(clippy::missing_errors_doc, clippy::missing_panics_doc, reason = "a test ends there")]
 
 use std::{
     path::{Path, PathBuf},
@@ -22,17 +23,11 @@ pub struct Printed {
 }
 
 /// Runs `plimsoll` with these arguments in a directory, with no variable of its own set; `serve` listens on free ports.
-///
-/// # Errors
-/// If it cannot be started, or prints what is not UTF-8.
 pub fn plimsoll(directory: &Path, args: &[&str]) -> Result<Printed> {
     plimsoll_with(directory, &[], args)
 }
 
 /// As [`plimsoll`], with some variables set.
-///
-/// # Errors
-/// As for [`plimsoll`].
 pub fn plimsoll_with(directory: &Path, variables: &[(&str, &str)], args: &[&str]) -> Result<Printed> {
     let mut command = command();
     // A gateway that runs on the default ports must not make a test fail.
@@ -49,9 +44,6 @@ pub fn plimsoll_with(directory: &Path, variables: &[(&str, &str)], args: &[&str]
 }
 
 /// Compares with a golden file.
-///
-/// # Errors
-/// If it differs, or there is none.
 pub fn matches_golden(name: &str, actual: &str) -> Result<()> {
     let path: PathBuf = workspace().join("tests/commands/golden").join(name);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
@@ -74,7 +66,7 @@ pub fn steady(text: &str) -> String {
     for (at, word) in words.iter().enumerate() {
         let unit = words.get(at + 1).map_or("", |next| next.trim_end_matches([',', ')', '\n', ' ']));
         let number = word.trim_start_matches('(').trim_end().parse::<f64>().is_ok();
-        if number && ["us", "ms", "s", "B", "kB", "MB"].contains(&unit) {
+        if number && ["µs", "ms", "s", "B", "kB", "MB"].contains(&unit) {
             steady.push_str("N ");
         } else if let Some((before, _)) = word.split_once("sha256:") {
             steady.push_str(before);
@@ -85,8 +77,8 @@ pub fn steady(text: &str) -> String {
         }
     }
     steady
-        .replace("less than N us", "TIME")
-        .replace("N us", "TIME")
+        .replace("less than N µs", "TIME")
+        .replace("N µs", "TIME")
         .replace("N ms", "TIME")
         .replace("N s", "TIME")
         .replace("N kB", "SIZE")
@@ -100,7 +92,7 @@ mod tests {
 
     #[test]
     fn times_sizes_and_digests_are_taken_out() {
-        let text = "  size     31.4 kB\n  digest   sha256:0123\n  call     filter: 35.4 us for 1 node, 0.9 us each\n";
+        let text = "  size     31.4 kB\n  digest   sha256:0123\n  call     filter: 35.4 µs for 1 node, 0.9 µs each\n";
         assert_eq!(
             steady(text),
             "  size     SIZE\n  digest   sha256:...\n  call     filter: TIME for 1 node, TIME each\n"

@@ -1,5 +1,5 @@
 // Command oracle prints generated pods and nodes, with what Kubernetes' own code says about them: one JSON line for a
-// node, its pods and a pod that waits. Its arguments are a seed and the number of lines.
+// node, its pods and a pod that waits. Its arguments are a seed and the number of lines; or `fields`: see fields.go.
 //
 // PodRequests, the arithmetic of quantities, PodPriority and GetControllerOf are Kubernetes' own. The
 // rest is restated from k8s.io/kubernetes/pkg/scheduler, which is too large to be built for each version: the options of
@@ -42,6 +42,10 @@ type world struct {
 }
 
 func main() {
+	if os.Args[1] == "fields" {
+		printFields()
+		return
+	}
 	seed, err := strconv.ParseUint(os.Args[1], 10, 64)
 	check(err)
 	count, err := strconv.Atoi(os.Args[2])

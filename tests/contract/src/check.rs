@@ -20,18 +20,12 @@ pub struct Filtered {
 }
 
 /// Checks the frame of a decision: status, length, type, and one JSON value with nothing around it.
-///
-/// # Errors
-/// Says which rule the reply breaks.
 pub fn frame(reply: &Reply) -> Result<Value> {
     ensure!(reply.status == 200, "status {}: {}", reply.status, reply.text());
     body(reply)
 }
 
 /// Checks what holds for every reply, errors too.
-///
-/// # Errors
-/// Says which rule the reply breaks.
 pub fn body(reply: &Reply) -> Result<Value> {
     let header = |name| reply.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     ensure!(header("content-type") == "application/json", "Content-Type is {:?}", header("content-type"));
@@ -46,9 +40,6 @@ pub fn body(reply: &Reply) -> Result<Value> {
 }
 
 /// Checks an `ExtenderFilterResult` against its request.
-///
-/// # Errors
-/// Says which rule the reply breaks.
 pub fn filter(request: &[u8], reply: &Reply) -> Result<Filtered> {
     let (request, reply_json) = (serde_json::from_slice::<Value>(request)?, frame(reply)?);
     let reply_json = object(&reply_json)?;
@@ -78,9 +69,6 @@ pub fn filter(request: &[u8], reply: &Reply) -> Result<Filtered> {
 }
 
 /// Checks that each Node of a reply is, byte for byte, the one of the request.
-///
-/// # Errors
-/// If one is not.
 pub fn echo(request: &Bytes, reply: &Bytes) -> Result<()> {
     let (sent, echoed) = (items(request)?, items(reply)?);
     for node in echoed {
@@ -90,9 +78,6 @@ pub fn echo(request: &Bytes, reply: &Bytes) -> Result<()> {
 }
 
 /// Checks a `HostPriorityList` against its request, and returns the scores by node.
-///
-/// # Errors
-/// Says which rule the reply breaks.
 pub fn prioritize(request: &[u8], reply: &Reply) -> Result<Vec<(String, i64)>> {
     let (request, reply) = (serde_json::from_slice::<Value>(request)?, frame(reply)?);
     let asked = if request["Nodes"].is_null() { strings(&request["NodeNames"])? } else { names(&request["Nodes"])? };
@@ -108,9 +93,6 @@ pub fn prioritize(request: &[u8], reply: &Reply) -> Result<Vec<(String, i64)>> {
 }
 
 /// Checks an `ExtenderPreemptionResult` against its request, and returns the UIDs and violations by node.
-///
-/// # Errors
-/// Says which rule the reply breaks.
 pub fn preempt(request: &[u8], reply: &Reply) -> Result<BTreeMap<String, (Vec<String>, i64)>> {
     let (request, reply) = (serde_json::from_slice::<Value>(request)?, frame(reply)?);
     keys(object(&reply)?, &["NodeNameToMetaVictims"])?;
@@ -131,9 +113,6 @@ pub fn preempt(request: &[u8], reply: &Reply) -> Result<BTreeMap<String, (Vec<St
 }
 
 /// Checks that there is no decision, and why: with 200 where the reply has an error field.
-///
-/// # Errors
-/// If the reply has another status, or no reason.
 pub fn refusal(verb: &str, reply: &Reply) -> Result<String> {
     let with_field = matches!(verb, "filter" | "bind");
     ensure!((reply.status == 200) == with_field, "status {} to {verb}", reply.status);

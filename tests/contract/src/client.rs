@@ -45,17 +45,11 @@ pub struct Reply {
 }
 
 /// Waits for something that a broken server would never do.
-///
-/// # Errors
-/// If it takes longer than [`DEADLINE`].
 pub async fn within<T>(what: &str, work: impl Future<Output = T>) -> Result<T> {
     timeout(DEADLINE, work).await.with_context(|| format!("{what} took longer than {DEADLINE:?}"))
 }
 
 /// Sends raw bytes, and reads until the server closes the connection.
-///
-/// # Errors
-/// If the connection fails in another way than by being closed.
 pub async fn exchange(address: SocketAddr, bytes: &[u8]) -> Result<String> {
     let mut stream = TcpStream::connect(address).await?;
     stream.write_all(bytes).await?;
@@ -63,9 +57,6 @@ pub async fn exchange(address: SocketAddr, bytes: &[u8]) -> Result<String> {
 }
 
 /// Reads until the server closes the connection.
-///
-/// # Errors
-/// If it does not, in time.
 pub async fn read_all(stream: &mut TcpStream) -> Result<Vec<u8>> {
     let mut reply = Vec::new();
     let end = within("closing the connection", stream.read_to_end(&mut reply)).await?;
@@ -82,9 +73,6 @@ pub async fn read_all(stream: &mut TcpStream) -> Result<Vec<u8>> {
 
 impl Client {
     /// An HTTP/1.1 connection.
-    ///
-    /// # Errors
-    /// If the server does not take it.
     pub async fn connect(address: SocketAddr) -> Result<Self> {
         let stream = within("connecting", TcpStream::connect(address)).await??;
         let (sender, connection) = conn::http1::handshake(TokioIo::new(stream)).await?;
@@ -93,9 +81,6 @@ impl Client {
     }
 
     /// An h2 connection with prior knowledge.
-    ///
-    /// # Errors
-    /// If the server does not take it.
     pub async fn connect_h2(address: SocketAddr) -> Result<Self> {
         let stream = within("connecting", TcpStream::connect(address)).await??;
         let (sender, connection) = conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await?;
@@ -104,9 +89,6 @@ impl Client {
     }
 
     /// A TLS connection that speaks what was agreed on by ALPN.
-    ///
-    /// # Errors
-    /// If the handshake fails; with TLS 1.3 a refusal of our certificate shows with the first request only.
     pub async fn connect_tls(address: SocketAddr, config: Arc<ClientConfig>) -> Result<Self> {
         let stream = within("connecting", TcpStream::connect(address)).await??;
         let name = ServerName::from(address.ip());
@@ -131,9 +113,6 @@ impl Client {
     }
 
     /// Another handle of an h2 connection, for requests at the same time.
-    ///
-    /// # Errors
-    /// If the connection speaks HTTP/1.1.
     pub fn another(&self) -> Result<Self> {
         let Sender::Http2(sender) = &self.sender else { bail!("HTTP/1.1 answers one request at a time") };
         Ok(Self { sender: Sender::Http2(sender.clone()), address: self.address, header: self.header })
@@ -146,25 +125,16 @@ impl Client {
     }
 
     /// Sends a POST as kube-scheduler does.
-    ///
-    /// # Errors
-    /// If there is no whole reply.
     pub async fn post(&mut self, path: &str, body: impl Into<Bytes>) -> Result<Reply> {
         self.request(Method::POST, path, body.into()).await
     }
 
     /// Sends a GET.
-    ///
-    /// # Errors
-    /// If there is no whole reply.
     pub async fn get(&mut self, path: &str) -> Result<Reply> {
         self.request(Method::GET, path, Bytes::new()).await
     }
 
     /// Sends any request.
-    ///
-    /// # Errors
-    /// If there is no whole reply.
     pub async fn request(&mut self, method: Method, path: &str, body: Bytes) -> Result<Reply> {
         self.ready().await?;
         let answering = self.send(method, path, body)?;
@@ -214,9 +184,6 @@ impl Client {
 
 impl Reply {
     /// The body as JSON.
-    ///
-    /// # Errors
-    /// If it is none.
     pub fn json(&self) -> Result<Value> {
         serde_json::from_slice(&self.body).with_context(|| format!("the reply is no JSON: {}", self.text()))
     }

@@ -35,9 +35,6 @@ pub const STORIES: [(&str, bool); 6] = [
 ];
 
 /// The calls of a story, in order.
-///
-/// # Errors
-/// If a file is missing.
 pub fn story(story: &'static str) -> Result<Vec<Recording>> {
     let folder = folder(story);
     let mut names = Vec::new();
@@ -61,9 +58,6 @@ pub fn story(story: &'static str) -> Result<Vec<Recording>> {
 }
 
 /// The cluster of a story told by name: the nodes of `nocache`, and every pod where it was bound.
-///
-/// # Errors
-/// If a recording is not what it should be.
 pub fn cluster(of: &'static str) -> Result<Cluster> {
     let list = serde_json::from_slice::<Value>(&story("nocache")?.first().context("no recordings")?.request)?;
     let nodes = list["Nodes"]["items"].as_array().context("no nodes")?.iter();

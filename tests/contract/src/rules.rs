@@ -7,7 +7,7 @@ use std::{
 
 use plimsoll_core::{
     Ask, BindAnswer, Fault, Member, MetadataEntry, Mode, NodeRead, NodeSource, PodRead, Policy, PolicyConfig,
-    Preemption, Read, Value, Verb, Verbs, Verdict,
+    Preemption, Read, ReadSet, Value, Verb, Verbs, Verdict,
 };
 
 use crate::client::DEADLINE;
@@ -137,8 +137,8 @@ impl Policy for Fake {
         verbs.into_iter().flatten().collect()
     }
 
-    fn imports(&self) -> &[String] {
-        &self.imports
+    fn reads(&self) -> ReadSet {
+        self.imports.iter().map(String::as_str).collect()
     }
 
     fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {

@@ -37,9 +37,6 @@ pub struct Notices(Mutex<Vec<String>>);
 
 impl Site {
     /// A server with a good certificate that asks for one of `clients`.
-    ///
-    /// # Errors
-    /// If the files cannot be written.
     pub fn new() -> Result<Self> {
         let (servers, clients) = (Authority::new("servers")?, Authority::new("clients")?);
         let site = Self { servers, clients, directory: tempdir()? };
@@ -59,33 +56,21 @@ impl Site {
     }
 
     /// The server's side, and what its observer hears.
-    ///
-    /// # Errors
-    /// If the files cannot be used.
     pub fn load(&self) -> Result<(Arc<Tls>, Arc<Notices>), TlsError> {
         load(self.files())
     }
 
     /// The configuration of a client with a good certificate.
-    ///
-    /// # Errors
-    /// If the system has no randomness.
     pub fn client(&self) -> Result<Arc<ClientConfig>> {
         self.client_with(Some(&self.clients.issue(Purpose::Client)?), &[b"http/1.1"])
     }
 
     /// A client with any certificate, or none, and with any protocols.
-    ///
-    /// # Errors
-    /// If the pair cannot be used.
     pub fn client_with(&self, pair: Option<&Pair>, protocols: &[&[u8]]) -> Result<Arc<ClientConfig>> {
         self.client_of(rustls::ALL_VERSIONS, pair, protocols)
     }
 
     /// A client that speaks only some versions.
-    ///
-    /// # Errors
-    /// If the pair cannot be used.
     pub fn client_of(
         &self,
         versions: &[&'static SupportedProtocolVersion],
@@ -116,9 +101,6 @@ pub fn files_in(directory: &Path) -> TlsFiles {
 }
 
 /// Loads files, and tells what the observer hears.
-///
-/// # Errors
-/// If they cannot be used.
 pub fn load(files: TlsFiles) -> Result<(Arc<Tls>, Arc<Notices>), TlsError> {
     let notices: Arc<Notices> = Arc::default();
     Ok((Arc::new(Tls::load(files, notices.clone())?), notices))

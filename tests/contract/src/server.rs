@@ -48,17 +48,11 @@ pub fn gateway(roster: Roster) -> Gateway {
 
 impl Server {
     /// Serves the wire.
-    ///
-    /// # Errors
-    /// If there is no free port.
     pub async fn start(gateway: impl Into<Arc<Gateway>>, config: WireConfig) -> Result<Self> {
         Self::start_with_peers(gateway, Arc::new(Peers::new(None)), config).await
     }
 
     /// Serves the wire as one of several replicas.
-    ///
-    /// # Errors
-    /// If there is no free port.
     pub async fn start_with_peers(
         gateway: impl Into<Arc<Gateway>>,
         peers: Arc<dyn Forward>,
@@ -71,9 +65,6 @@ impl Server {
     }
 
     /// As [`Server::start_with_peers`], on every address of the machine.
-    ///
-    /// # Errors
-    /// If there is no free port.
     pub async fn start_in_the_open(gateway: Gateway, peers: Arc<dyn Forward>, config: WireConfig) -> Result<Self> {
         let heard: Arc<Heard> = Arc::default();
         let observer = Arc::clone(&heard);
@@ -82,27 +73,18 @@ impl Server {
     }
 
     /// Serves the admin pages.
-    ///
-    /// # Errors
-    /// If there is no free port.
     pub async fn start_admin(admin: impl Admin) -> Result<Self> {
         let serve = |listener, shutdown| serve_admin(listener, Arc::new(admin), shutdown);
         Self::spawn(Ipv4Addr::LOCALHOST, Arc::default(), serve).await
     }
 
     /// Serves the probes.
-    ///
-    /// # Errors
-    /// If there is no free port.
     pub async fn start_probes(admin: Arc<impl Admin>) -> Result<Self> {
         let serve = |listener, shutdown| serve_probes(listener, admin, shutdown);
         Self::spawn(Ipv4Addr::LOCALHOST, Arc::default(), serve).await
     }
 
     /// A new connection to it.
-    ///
-    /// # Errors
-    /// If the server does not take it.
     pub async fn client(&self) -> Result<Client> {
         Client::connect(self.address).await
     }
@@ -114,9 +96,6 @@ impl Server {
     }
 
     /// Tells it to stop, and waits until it has.
-    ///
-    /// # Errors
-    /// If it does not, or failed.
     pub async fn stopped(self) -> Result<()> {
         Ok(within("stopping", self.stop()).await???)
     }

@@ -27,9 +27,6 @@ const FRAGILE_SIDECAR: &str = "# Crashes for pods of the app `train`; its faults
 
 impl Stage {
     /// Lays everything out, in place of an earlier demo's policies.
-    ///
-    /// # Errors
-    /// If there are files that no demo has made.
     pub(crate) fn lay(directory: &Path) -> Result<Self> {
         let shown = || directory.display().to_string();
         fs::create_dir_all(directory).with_context(shown)?;

@@ -27,8 +27,6 @@ pub struct Balancer {
 
 #[derive(Default)]
 struct Shared {
-    /// Whether it stays with one gateway as long as that is well, as a Service with session affinity does.
-    is_sticky: bool,
     backends: Mutex<Vec<Arc<Backend>>>,
     next: AtomicUsize,
     ended: AtomicBool,
@@ -44,24 +42,9 @@ struct Backend {
 
 impl Balancer {
     /// Listens on a free port, with nobody behind it yet.
-    ///
-    /// # Errors
-    /// If there is no port.
     pub fn start() -> Result<Self> {
-        Self::start_with(false)
-    }
-
-    /// As [`Balancer::start`]; all connections go to one gateway as long as that is well (`sessionAffinity: ClientIP`).
-    ///
-    /// # Errors
-    /// If there is no port.
-    pub fn start_sticky() -> Result<Self> {
-        Self::start_with(true)
-    }
-
-    fn start_with(is_sticky: bool) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
-        let (address, shared) = (listener.local_addr()?, Arc::new(Shared { is_sticky, ..Shared::default() }));
+        let (address, shared) = (listener.local_addr()?, Arc::<Shared>::default());
         let of_threads = Arc::clone(&shared);
         thread::spawn(move || accept(&listener, &of_threads));
         Ok(Self { address, shared })
@@ -101,7 +84,7 @@ impl Shared {
     /// A connection to the next gateway in turn that is well and takes it.
     fn connect(&self) -> Option<TcpStream> {
         let backends = self.backends().clone();
-        let first = self.next.fetch_add(usize::from(!self.is_sticky), Ordering::Relaxed);
+        let first = self.next.fetch_add(1, Ordering::Relaxed);
         let in_turn = (0..backends.len()).map(|at| &backends[(first + at) % backends.len()]);
         let mut well = in_turn.filter(|backend| backend.is_well.load(Ordering::Relaxed));
         well.find_map(|backend| TcpStream::connect_timeout(&backend.wire, PROBE_TIMEOUT).ok())

@@ -13,9 +13,6 @@ use serde_json::Value;
 use crate::component::program;
 
 /// Runs helm, and tells what it prints.
-///
-/// # Errors
-/// If it fails; the text is its own.
 pub fn helm(args: &[&str]) -> Result<String> {
     let output = Command::new(program("helm")).args(args).output().context("run tests/e2e/helm/build")?;
     let text = String::from_utf8_lossy(&output.stderr);
@@ -29,9 +26,6 @@ pub fn chart() -> PathBuf {
 }
 
 /// Every set of values that the chart is tried with, beside its defaults.
-///
-/// # Errors
-/// If the folder `ci` of the chart cannot be listed.
 pub fn value_files() -> Result<Vec<PathBuf>> {
     let entries = fs::read_dir(chart().join("ci"))?;
     let mut files = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<PathBuf>>>()?;
@@ -40,9 +34,6 @@ pub fn value_files() -> Result<Vec<PathBuf>> {
 }
 
 /// The chart as one text, installed as `plimsoll` into the namespace `plimsoll`.
-///
-/// # Errors
-/// If helm refuses the values.
 pub fn render(values: Option<&Path>) -> Result<String> {
     let chart = chart().display().to_string();
     let mut args = vec!["template", "plimsoll", &chart, "--namespace", "plimsoll"];
@@ -52,18 +43,19 @@ pub fn render(values: Option<&Path>) -> Result<String> {
 }
 
 /// The objects of a text of several YAML documents.
-///
-/// # Errors
-/// If one of them is no YAML.
 pub fn objects(manifest: &str) -> Result<Vec<Value>> {
     let documents = manifest.split("\n---\n").map(|document| document.trim_start_matches("---\n"));
     documents.map(|document| serde_saphyr::from_str(document).with_context(|| document.to_owned())).collect()
 }
 
-/// The one object of a kind.
-///
-/// # Errors
-/// If there is none.
+/// The configuration of the chart's second scheduler.
+pub fn scheduler_config(objects: &[Value]) -> Value {
+    let is_its = |object: &&Value| object["kind"] == "ConfigMap" && object["metadata"]["name"] == "plimsoll-scheduler";
+    let text = objects.iter().find(is_its).and_then(|object| object["data"]["config.yaml"].as_str());
+    serde_saphyr::from_str(text.unwrap_or_default()).unwrap_or_default()
+}
+
+/// The first object of a kind, by name.
 pub fn of_kind<'o>(objects: &'o [Value], kind: &str) -> Result<&'o Value> {
     objects.iter().find(|object| object["kind"] == kind).with_context(|| format!("there is no {kind}"))
 }

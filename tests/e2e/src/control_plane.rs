@@ -52,25 +52,16 @@ pub struct Scheduler {
 
 impl ControlPlane {
     /// Starts everything but a scheduler, with the newest features of scheduling, and waits until it answers.
-    ///
-    /// # Errors
-    /// If a component cannot be started or does not become ready.
     pub fn start() -> Result<Self> {
         Self::start_with("AlwaysAllow", Some(Features::of_control_plane()))
     }
 
     /// As [`ControlPlane::start`]; features are on or off as most clusters have them.
-    ///
-    /// # Errors
-    /// If a component cannot be started or does not become ready.
     pub fn start_with_default_features() -> Result<Self> {
         Self::start_with("AlwaysAllow", None)
     }
 
     /// As [`ControlPlane::start`]; accounts may do what their roles say, and the administrator everything.
-    ///
-    /// # Errors
-    /// If a component cannot be started or does not become ready.
     pub fn start_with_rbac() -> Result<Self> {
         Self::start_with("RBAC", Some(Features::of_control_plane()))
     }
@@ -98,9 +89,6 @@ impl ControlPlane {
     }
 
     /// Starts the API server, on the same port and the same etcd each time, and waits until it answers.
-    ///
-    /// # Errors
-    /// If it cannot be started or does not become ready.
     pub fn start_api_server(&mut self) -> Result<()> {
         // The port and the log must be free.
         self.api_server.take();
@@ -110,9 +98,6 @@ impl ControlPlane {
 
     /// Compiles the policies of a directory for the gateways of this test run: modules of many megabytes take longer than
     /// a start may.
-    ///
-    /// # Errors
-    /// If one is refused.
     pub fn compile(policies: &Path) -> Result<()> {
         let checked = plimsoll_harness::command().args(["check", "--compile-cache", cache()]).arg(policies).output()?;
         ensure!(checked.status.success(), "{checked:?}");
@@ -120,17 +105,11 @@ impl ControlPlane {
     }
 
     /// Starts a plimsoll that watches this cluster, and waits until it is ready.
-    ///
-    /// # Errors
-    /// If it does not start or does not become ready.
     pub fn gateway_with_kubeconfig(&self, policies: &Path, args: &[&str]) -> Result<Plimsoll> {
         self.gateway_at("127.0.0.1:0", policies, args)
     }
 
     /// As [`ControlPlane::gateway_with_kubeconfig`], with the wire on an address.
-    ///
-    /// # Errors
-    /// As there.
     pub fn gateway_at(&self, listen: &str, policies: &Path, args: &[&str]) -> Result<Plimsoll> {
         let kubeconfig = self.kubeconfig();
         let kubeconfig = kubeconfig.to_str().context("the kubeconfig's path is not UTF-8")?;
@@ -142,26 +121,17 @@ impl ControlPlane {
     }
 
     /// Starts a kube-scheduler with the configuration that `plimsoll scheduler-config` prints.
-    ///
-    /// # Errors
-    /// If the configuration cannot be had, or the scheduler does not start.
     pub fn schedule_with(&self, gateway: SocketAddr, policies: &Path, args: &[&str]) -> Result<Scheduler> {
         self.schedule_at(&format!("http://{gateway}"), policies, args)
     }
 
     /// As [`ControlPlane::schedule_with`], for any URL.
-    ///
-    /// # Errors
-    /// As there.
     pub fn schedule_at(&self, url: &str, policies: &Path, args: &[&str]) -> Result<Scheduler> {
         self.start_scheduler(&self.scheduler_config(url, policies, args)?)
     }
 
     /// What `plimsoll scheduler-config` prints for a burst of pods: with retries that come soon, and without the limit of
     /// 50 requests a second.
-    ///
-    /// # Errors
-    /// If the command fails.
     pub fn config_for_burst(&self, url: &str, policies: &Path) -> Result<String> {
         let printed = self.scheduler_config(url, policies, &["--http-timeout", "3s"])?;
         let printed = printed.replace("kubeconfig:", "qps: 5000\n  burst: 5000\n  kubeconfig:");
@@ -183,9 +153,6 @@ impl ControlPlane {
     }
 
     /// The whole configuration of a kube-scheduler that is given what `plimsoll scheduler-config` prints.
-    ///
-    /// # Errors
-    /// If the scheduler refuses it.
     pub fn complete_config(&self, policies: &Path, args: &[&str]) -> Result<String> {
         let (file, complete) = (self.directory.path().join("given.yaml"), self.directory.path().join("complete.yaml"));
         fs::write(&file, self.scheduler_config("http://127.0.0.1:1", policies, args)?)?;
@@ -197,9 +164,6 @@ impl ControlPlane {
     }
 
     /// Starts a kube-scheduler with a configuration.
-    ///
-    /// # Errors
-    /// If the scheduler does not start.
     pub fn start_scheduler(&self, config: &str) -> Result<Scheduler> {
         let file = self.directory.path().join("scheduler.yaml");
         fs::write(&file, config)?;
@@ -217,9 +181,6 @@ impl ControlPlane {
     }
 
     /// A kubeconfig with a token of a service account.
-    ///
-    /// # Errors
-    /// If there is no such account.
     pub fn kubeconfig_of(&self, namespace: &str, account: &str) -> Result<PathBuf> {
         let token = self.kubectl(&["create", "token", "-n", namespace, account])?;
         let mut kubeconfig: Value = serde_json::from_slice(&fs::read(self.kubeconfig())?)?;
@@ -230,17 +191,11 @@ impl ControlPlane {
     }
 
     /// Creates objects.
-    ///
-    /// # Errors
-    /// If the API server refuses one.
     pub fn create(&self, object: &Value) -> Result<()> {
         self.pipe(&["create", "-f", "-"], object).map(drop)
     }
 
     /// Creates a node with its status, which `create` leaves out.
-    ///
-    /// # Errors
-    /// If the API server refuses it.
     pub fn create_node(&self, node: &Value) -> Result<()> {
         self.create(node)?;
         let name = node["metadata"]["name"].as_str().unwrap_or_default();
@@ -249,9 +204,6 @@ impl ControlPlane {
     }
 
     /// Waits until a pod is bound, and tells where.
-    ///
-    /// # Errors
-    /// If it stays unbound.
     pub fn node_of(&self, namespace: &str, pod: &str) -> Result<String> {
         // One kubectl that watches: a kubectl for each look would take a core from what it waits for.
         let (name, path) = (format!("pod/{pod}"), "jsonpath={.spec.nodeName}");
@@ -262,9 +214,6 @@ impl ControlPlane {
     }
 
     /// Waits for a `FailedScheduling` event of a pod, and tells its message.
-    ///
-    /// # Errors
-    /// If there is none.
     pub fn failure_of(&self, namespace: &str, pod: &str) -> Result<String> {
         let selector = format!("--field-selector=involvedObject.name={pod},reason=FailedScheduling");
         let event = || {
@@ -275,9 +224,6 @@ impl ControlPlane {
     }
 
     /// Writes what plimsoll reads in names mode.
-    ///
-    /// # Errors
-    /// If the objects cannot be listed.
     pub fn write_snapshot(&self, file: &Path) -> Result<()> {
         let list = self.kubectl(&["get", "nodes,pods", "--all-namespaces", "-o", "json"])?;
         let unfinished = file.with_extension("new");
@@ -286,9 +232,6 @@ impl ControlPlane {
     }
 
     /// Runs kubectl, and tells what it prints.
-    ///
-    /// # Errors
-    /// If it fails; the text is its own.
     pub fn kubectl(&self, args: &[&str]) -> Result<String> {
         self.pipe(args, &Value::Null)
     }
@@ -308,9 +251,6 @@ impl ControlPlane {
     }
 
     /// A client with the rights of the administrator.
-    ///
-    /// # Errors
-    /// If the kubeconfig cannot be read.
     pub async fn client(&self) -> Result<Client> {
         let kubeconfig = Kubeconfig::read_from(self.kubeconfig())?;
         let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;

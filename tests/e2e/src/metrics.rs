@@ -17,9 +17,6 @@ pub struct SchedulerMetrics(Client);
 
 impl SchedulerMetrics {
     /// Waits until the scheduler is ready.
-    ///
-    /// # Errors
-    /// If it does not become ready.
     #[expect(clippy::disallowed_methods, reason = "a scheduler that starts is asked now and then, with a deadline")]
     pub async fn of(scheduler: &Scheduler) -> Result<Self> {
         let mut config = Config::new(format!("https://{}", scheduler.port.address()).parse()?);
@@ -34,9 +31,6 @@ impl SchedulerMetrics {
     }
 
     /// Reads a page: `/metrics`.
-    ///
-    /// # Errors
-    /// If there is no answer, or it is an error.
     pub async fn get(&self, path: &str) -> Result<String> {
         Ok(self.0.request_text(hyper::Request::get(path).body(vec![])?).await?)
     }

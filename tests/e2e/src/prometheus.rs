@@ -27,9 +27,6 @@ impl Prometheus {
     }
 
     /// Starts one that scrapes `/metrics` of this server, and waits until it is ready.
-    ///
-    /// # Errors
-    /// If it cannot be started or does not become ready.
     pub fn start(target: SocketAddr) -> Result<Self> {
         let (directory, port) = (tempdir()?, ReservedPort::reserve()?);
         let child = spawn(&directory, &port, target)?;
@@ -51,9 +48,6 @@ impl Prometheus {
     }
 
     /// Starts it again after [`Prometheus::stop`], on its port and without its samples.
-    ///
-    /// # Errors
-    /// As for [`Prometheus::start`].
     pub fn start_again(&mut self) -> Result<()> {
         fs::remove_dir_all(self.directory.path().join("data"))?;
         self.child = spawn(&self.directory, &self.port, self.target)?;

@@ -36,9 +36,6 @@ const FEATURES: [Features; 5] = [
 ];
 
 /// The minor version of the control plane: 37 of `v1.37.2`.
-///
-/// # Panics
-/// If kube-scheduler does not say.
 pub fn minor() -> u32 {
     static MINOR: LazyLock<Option<u32>> = LazyLock::new(|| {
         let output = Command::new(program("kube-scheduler")).arg("--version").output().ok()?;

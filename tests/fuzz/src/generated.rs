@@ -27,9 +27,6 @@ pub(crate) struct Generated {
 }
 
 /// Lays the sample policies and the guests of the tests where the generator finds them.
-///
-/// # Errors
-/// If a file cannot be read or written.
 pub(crate) fn lay_seeds(folder: &Path) -> Result<()> {
     let mut seeds = vec![zone(), chained_types(50)];
     seeds.extend(hostile().iter().map(|guest| guest.bytes.clone()));

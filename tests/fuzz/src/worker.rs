@@ -48,9 +48,6 @@ struct Worker {
 }
 
 /// Tries modules until the time is over; each has a seed of its own, one more than the one before.
-///
-/// # Errors
-/// If there is no engine, or no place for files.
 pub(crate) fn work(first: u64, until: Instant, folder: &Path) -> Result<()> {
     setrlimit(Resource::Data, Rlimit { current: Some(MEMORY), maximum: Some(MEMORY) })?;
     std::panic::set_hook(Box::new(|panic| *PANIC.lock().unwrap_or_else(PoisonError::into_inner) = panic.to_string()));

@@ -38,9 +38,6 @@ const GO_ADVICE: &str = "install Go 1.24 or later";
 /// The zone policy in C, with clang and its linker for WebAssembly.
 ///
 /// None where there is no such clang: the test is reported as skipped.
-///
-/// # Panics
-/// If the build fails, or with `CI=true` if there is no compiler.
 pub fn c_guest() -> Option<Vec<u8>> {
     static BUILT: OnceLock<Built> = OnceLock::new();
     module("the C guest", BUILT.get_or_init(|| build_c(&guests().join("good/zone.c"))))
@@ -49,9 +46,6 @@ pub fn c_guest() -> Option<Vec<u8>> {
 /// The zone policy in Go, which does other things as well if its settings say so: `{"do": "panic"}`.
 ///
 /// None where there is no Go: the test is reported as skipped.
-///
-/// # Panics
-/// As for [`c_guest`].
 pub fn go_guest() -> Option<Vec<u8>> {
     static BUILT: OnceLock<Built> = OnceLock::new();
     module("the Go guest", BUILT.get_or_init(|| build_go("go", ".")))
@@ -60,9 +54,6 @@ pub fn go_guest() -> Option<Vec<u8>> {
 /// A policy in Go: the samples `tenant-pool` and `warm-image`, or `forgotten`.
 ///
 /// None where there is no Go: the test is reported as skipped.
-///
-/// # Panics
-/// As for [`c_guest`].
 pub fn go_policy(name: &str) -> Option<Vec<u8>> {
     module(&format!("{name} in Go"), &build_go("go-policies", name))
 }
@@ -70,9 +61,6 @@ pub fn go_policy(name: &str) -> Option<Vec<u8>> {
 /// An example of the Go SDK, such as `needs-label`.
 ///
 /// None where there is no Go: the test is reported as skipped.
-///
-/// # Panics
-/// As for [`c_guest`].
 pub fn go_example(name: &str) -> Option<Vec<u8>> {
     module(&format!("{name} in Go"), &build_go_in(&go_sdk(), &format!("examples/{name}")))
 }
@@ -80,9 +68,6 @@ pub fn go_example(name: &str) -> Option<Vec<u8>> {
 /// An example of the C SDK, such as `needs-label`.
 ///
 /// None where there is no clang that links for WebAssembly: the test is reported as skipped.
-///
-/// # Panics
-/// As for [`c_guest`].
 pub fn c_example(name: &str) -> Option<Vec<u8>> {
     module(&format!("{name} in C"), &build_c(&c_sdk().join(format!("examples/{name}/{name}.c"))))
 }
@@ -90,9 +75,6 @@ pub fn c_example(name: &str) -> Option<Vec<u8>> {
 /// The sample policy of this name in C.
 ///
 /// None where there is no clang that links for WebAssembly: the test is reported as skipped.
-///
-/// # Panics
-/// As for [`c_guest`].
 pub fn c_policy(name: &str) -> Option<Vec<u8>> {
     module(&format!("{name} in C"), &build_c(&guests().join(format!("c-policies/{name}.c"))))
 }
@@ -100,9 +82,6 @@ pub fn c_policy(name: &str) -> Option<Vec<u8>> {
 /// The program in C that answers on standard output what the labels of the pod tell it to.
 ///
 /// None where there is no clang that links for WebAssembly: the test is reported as skipped.
-///
-/// # Panics
-/// As for [`c_guest`].
 pub fn c_program() -> Option<Vec<u8>> {
     static BUILT: OnceLock<Built> = OnceLock::new();
     module("the C program", BUILT.get_or_init(|| build_c(&guests().join("stdio/says.c"))))
@@ -111,9 +90,6 @@ pub fn c_program() -> Option<Vec<u8>> {
 /// A program in Go that answers on standard output: `go-stdio`, or with the types of kube-scheduler `go-stdio-k8s`.
 ///
 /// None where there is no Go, or its modules cannot be had: the test is reported as skipped.
-///
-/// # Panics
-/// As for [`c_guest`].
 pub fn go_program(folder: &str) -> Option<Vec<u8>> {
     let folder = guests().join(folder);
     let mut download = Command::new("go");

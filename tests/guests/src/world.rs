@@ -60,17 +60,11 @@ impl Reservation for Place<'_> {
 }
 
 /// A loader as an operator has it, without a cache.
-///
-/// # Panics
-/// If WebAssembly does not run here.
 pub fn loader() -> WasmLoader {
     WasmLoader::new(EngineConfig::in_process()).expect("WebAssembly must run here")
 }
 
 /// So many nodes, alternating between zone a and b, and a pod on each.
-///
-/// # Panics
-/// Never: the JSON is sound.
 pub fn cluster(nodes: u32) -> Arc<Cluster> {
     let node = |n: u32| Node::from_json(node_json(n).into()).expect("the node must be sound");
     let pod = |n: u32| {
@@ -102,9 +96,6 @@ pub fn patient(mut ask: Ask) -> Ask {
 }
 
 /// A policy of the root group.
-///
-/// # Panics
-/// If the module is refused.
 pub fn member(loader: &WasmLoader, name: &str, module: &[u8], config: PolicyConfig) -> Arc<Member> {
     let policy = loader.load("", &module_of(module)).unwrap_or_else(|error| panic!("{name}: {error}"));
     Arc::new(Member {

@@ -44,9 +44,6 @@ pub fn workspace() -> &'static Path {
 /// The `plimsoll` binary beside this test or program.
 ///
 /// `cargo test --workspace` builds it, because the package `plimsoll` has an integration test.
-///
-/// # Panics
-/// If it is missing, or older than its sources.
 pub fn binary() -> &'static Path {
     &BINARY
 }
@@ -69,17 +66,11 @@ pub fn command() -> Command {
 }
 
 /// The directory with every sample policy and its sidecar, as `make policies` built them last.
-///
-/// # Panics
-/// If it is missing.
 pub fn policies() -> &'static Path {
     &POLICIES
 }
 
 /// A guest of the demo: `zone_drain_v1`, `zone_drain_v2`, `fragile`, or `machines`, `at_most` and `numbers` of the tests.
-///
-/// # Panics
-/// If the policies are missing.
 pub fn guest(name: &str) -> PathBuf {
     LazyLock::force(&POLICIES);
     workspace().join("target/demo-guests").join(format!("{name}.wasm"))

@@ -39,26 +39,17 @@ pub enum Purpose {
 
 impl Authority {
     /// An authority of this name.
-    ///
-    /// # Errors
-    /// If the system has no randomness.
     pub fn new(name: &str) -> Result<Self> {
         Self::new_until(name, 2099)
     }
 
     /// As [`Authority::new`], valid to the first day of a year.
-    ///
-    /// # Errors
-    /// If the system has no randomness.
     pub fn new_until(name: &str, year: i32) -> Result<Self> {
         let issuer = CertifiedIssuer::self_signed(of_authority(name, year)?, KeyPair::generate()?)?;
         Ok(Self { issuer, between: String::new() })
     }
 
     /// An authority that this one vouches for; the certificates that it signs come with its own.
-    ///
-    /// # Errors
-    /// If the system has no randomness.
     pub fn intermediate(&self, name: &str) -> Result<Self> {
         let issuer = CertifiedIssuer::signed_by(of_authority(name, 2099)?, KeyPair::generate()?, &self.issuer)?;
         let between = issuer.pem() + &self.between;
@@ -71,34 +62,22 @@ impl Authority {
     }
 
     /// Signs a certificate that is valid for this century.
-    ///
-    /// # Errors
-    /// If the system has no randomness.
     pub fn issue(&self, purpose: Purpose) -> Result<Pair> {
         self.issue_until(purpose, 2099)
     }
 
     /// Signs a certificate that is valid from the year 2001 to the first day of another.
-    ///
-    /// # Errors
-    /// If the system has no randomness.
     pub fn issue_until(&self, purpose: Purpose, year: i32) -> Result<Pair> {
         self.issue_named(purpose.subject(), purpose, year)
     }
 
     /// As [`Authority::issue_until`], with another Common Name.
-    ///
-    /// # Errors
-    /// If the system has no randomness.
     pub fn issue_named(&self, name: &str, purpose: Purpose, year: i32) -> Result<Pair> {
         let names = if purpose == Purpose::Client { &[][..] } else { &["plimsoll.test", "127.0.0.1"] };
         self.issue_for(name, names, purpose, year)
     }
 
     /// As [`Authority::issue_named`], for these DNS names and addresses.
-    ///
-    /// # Errors
-    /// If the system has no randomness, or a name is not one.
     pub fn issue_for(&self, name: &str, names: &[&str], purpose: Purpose, year: i32) -> Result<Pair> {
         let (server, client) = (ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth);
         let usages = match purpose {
@@ -132,9 +111,6 @@ impl Purpose {
 
 impl Pair {
     /// Writes `NAME.crt` and `NAME.key`.
-    ///
-    /// # Errors
-    /// If a file cannot be written.
     pub fn write(&self, directory: &Path, name: &str) -> Result<()> {
         fs::write(directory.join(format!("{name}.crt")), &self.cert)?;
         Ok(fs::write(directory.join(format!("{name}.key")), &self.key)?)

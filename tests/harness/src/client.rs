@@ -22,9 +22,6 @@ pub struct Client {
 
 impl Client {
     /// Connects.
-    ///
-    /// # Errors
-    /// If nobody listens there.
     pub fn connect(address: SocketAddr) -> Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
@@ -33,9 +30,6 @@ impl Client {
     }
 
     /// Posts a body; the body of the reply, which must have status 200.
-    ///
-    /// # Errors
-    /// If it has another, or there is no whole reply.
     pub fn post(&mut self, path: &str, body: &[u8]) -> Result<&[u8]> {
         let (status, reply) = self.ask(path, body)?;
         ensure!(status == 200, "status {status}: {}", String::from_utf8_lossy(&reply[..reply.len().min(500)]));
@@ -43,9 +37,6 @@ impl Client {
     }
 
     /// Posts a body; status and body of the reply.
-    ///
-    /// # Errors
-    /// If there is no whole reply.
     pub fn ask(&mut self, path: &str, body: &[u8]) -> Result<(u16, &[u8])> {
         self.request.clear();
         write!(
@@ -84,9 +75,6 @@ impl Client {
 }
 
 /// Reads a page over a connection of its own: status and text, whatever they are.
-///
-/// # Errors
-/// If there is no whole reply within ten seconds.
 pub fn get(address: SocketAddr, path: &str) -> Result<(u16, String)> {
     let config = ureq::Agent::config_builder().http_status_as_error(false);
     let agent: ureq::Agent = config.timeout_global(Some(Duration::from_secs(10))).build().into();

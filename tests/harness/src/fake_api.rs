@@ -34,9 +34,6 @@ pub struct FakeApi {
 
 impl FakeApi {
     /// Starts an API server with these nodes and placed pods on a free port.
-    ///
-    /// # Errors
-    /// If it cannot listen, or the kubeconfig cannot be written.
     pub fn start(nodes: impl IntoIterator<Item = Value>, pods: impl IntoIterator<Item = Value>) -> Result<Self> {
         let port = ReservedPort::reserve()?;
         let address = port.address();
@@ -247,9 +244,6 @@ impl Drop for FakeApi {
 }
 
 /// Writes a kubeconfig for an API server that speaks plain HTTP and lets everybody in.
-///
-/// # Errors
-/// If the file cannot be written.
 pub fn write_kubeconfig(path: &Path, address: SocketAddr) -> Result<()> {
     let config = json!({
         "clusters": [{"name": "fake", "cluster": {"server": format!("http://{address}")}}],

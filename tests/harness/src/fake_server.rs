@@ -44,9 +44,6 @@ struct State {
 
 impl FakeServer {
     /// Listens on a free port; paths without an answer get 404.
-    ///
-    /// # Errors
-    /// If it cannot listen.
     pub fn start() -> io::Result<Self> {
         let state = Arc::<Mutex<State>>::default();
         let own = Arc::clone(&state);

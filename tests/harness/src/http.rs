@@ -27,9 +27,6 @@ pub struct Request {
 
 impl Request {
     /// Reads the next request of a connection; none at its end.
-    ///
-    /// # Errors
-    /// If the connection breaks.
     pub fn read(reader: &mut impl BufRead) -> io::Result<Option<Self>> {
         let (mut line, mut headers) = (String::new(), Vec::new());
         reader.read_line(&mut line)?;
@@ -70,9 +67,6 @@ impl Request {
 }
 
 /// Answers every request on a free port until the process ends; a connection ends when `answer` says so, or fails.
-///
-/// # Errors
-/// If it cannot listen.
 pub fn serve(
     answer: impl Fn(&Request, &TcpStream) -> io::Result<ControlFlow<()>> + Send + Sync + 'static,
 ) -> io::Result<SocketAddr> {
@@ -105,9 +99,6 @@ pub(crate) fn converse(
 }
 
 /// Writes a whole reply.
-///
-/// # Errors
-/// If the connection breaks.
 pub fn reply(mut stream: &TcpStream, status: u16, body: &str) -> io::Result<ControlFlow<()>> {
     let head =
         format!("HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n", body.len());
@@ -116,17 +107,11 @@ pub fn reply(mut stream: &TcpStream, status: u16, body: &str) -> io::Result<Cont
 }
 
 /// Begins a reply that lasts as long as its connection.
-///
-/// # Errors
-/// If the connection breaks.
 pub fn open_reply(mut stream: &TcpStream) -> io::Result<()> {
     stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n")
 }
 
 /// Waits until the client closes the connection, and tells it nothing.
-///
-/// # Errors
-/// If the connection breaks.
 pub fn stay_silent(mut stream: &TcpStream) -> io::Result<ControlFlow<()>> {
     io::copy(&mut stream, &mut io::sink())?;
     Ok(ControlFlow::Break(()))

@@ -2,6 +2,7 @@
 //!
 //! A test gets a process of its own, on free ports, with directories of its own. Nothing sleeps: a test waits for a
 //! condition, with a deadline ([`wait_until`]).
+#![allow(clippy::missing_errors_doc, clippy::missing_panics_doc, reason = "a test ends there")]
 
 mod build;
 mod certificates;

@@ -34,9 +34,6 @@ pub struct Peer {
 
 impl Peer {
     /// Starts the Go extender with the rules of a file ([`crate::samples::go_rules`]); it needs Go.
-    ///
-    /// # Errors
-    /// If it does not start.
     pub fn go(rules: &Path, snapshot: Option<&Path>) -> Result<Self> {
         let mut command = Command::new(&*GO_EXTENDER);
         command.args(["--mode", "rules", "--rules"]).arg(rules);
@@ -47,9 +44,6 @@ impl Peer {
     }
 
     /// Starts the extender that keeps every node and parses nothing; it needs Go.
-    ///
-    /// # Errors
-    /// If it does not start.
     pub fn null() -> Result<Self> {
         let mut command = Command::new(&*GO_EXTENDER);
         command.args(["--mode", "null"]);
@@ -58,9 +52,6 @@ impl Peer {
 
     /// Starts the extender that refuses and scores nodes by the number at the end of their names: those whose number
     /// leaves this remainder when it is divided so; it needs Go.
-    ///
-    /// # Errors
-    /// If it does not start.
     pub fn by_name(refused: &[(usize, usize)]) -> Result<Self> {
         let refused: Vec<String> =
             refused.iter().map(|(divisor, remainder)| format!("{divisor}:{remainder}")).collect();
@@ -70,9 +61,6 @@ impl Peer {
     }
 
     /// Starts a server that prints a line of JSON with the key `listen`.
-    ///
-    /// # Errors
-    /// If it does not start, or ends without that line.
     pub fn announced_on_stdout(command: &mut Command) -> Result<Self> {
         let mut child = command.stdout(Stdio::piped()).spawn().with_context(|| format!("{command:?}"))?;
         let output = child.stdout.take().context("an output")?;
@@ -80,9 +68,6 @@ impl Peer {
     }
 
     /// As [`Peer::announced_on_stdout`], for a server that logs on standard error.
-    ///
-    /// # Errors
-    /// The same.
     pub fn announced_on_stderr(command: &mut Command) -> Result<Self> {
         let mut child = command.stderr(Stdio::piped()).spawn().with_context(|| format!("{command:?}"))?;
         let output = child.stderr.take().context("a log")?;
@@ -95,9 +80,6 @@ impl Peer {
     }
 
     /// Waits until plimsoll is ready: its policies are loaded, and its view of the cluster is whole.
-    ///
-    /// # Errors
-    /// If it does not become ready.
     pub fn wait_until_ready(&self) -> Result<()> {
         let admin = self.admin.context("the server has no admin listener")?;
         wait_until("plimsoll to be ready", || ureq::get(format!("http://{admin}/readyz")).call().ok()).map(drop)

@@ -32,9 +32,6 @@ pub struct ReservedPort {
 
 impl ReservedPort {
     /// Reserves a port that nobody listens on.
-    ///
-    /// # Errors
-    /// If all ports are taken.
     pub fn reserve() -> Result<Self> {
         let reserve = |number| {
             // The file of another user cannot be written, and the port is theirs.

@@ -38,17 +38,11 @@ pub struct Reply {
 
 impl Plimsoll {
     /// Starts `plimsoll serve --policies DIR` with more arguments, on free ports; every policy was tried when it returns.
-    ///
-    /// # Errors
-    /// If it ends, or does not say where it listens.
     pub fn serve(policies: &Path, args: &[&str]) -> Result<Self> {
         Self::serve_at("127.0.0.1:0", policies, args)
     }
 
     /// As [`Plimsoll::serve`], with the wire where an earlier one had it.
-    ///
-    /// # Errors
-    /// As there.
     pub fn serve_at(listen: &str, policies: &Path, args: &[&str]) -> Result<Self> {
         let gateway = Self::start(listen, policies, args)?;
         gateway.wait_for_log("the policies to be loaded", |line| line["message"] == "all policies were tried")?;
@@ -56,9 +50,6 @@ impl Plimsoll {
     }
 
     /// As [`Plimsoll::serve`], but returns as soon as it listens: policies are still being loaded.
-    ///
-    /// # Errors
-    /// As there.
     pub fn serve_at_once(policies: &Path, args: &[&str]) -> Result<Self> {
         Self::start("127.0.0.1:0", policies, args)
     }
@@ -73,9 +64,6 @@ impl Plimsoll {
     }
 
     /// Starts it by a command that logs JSON, and returns as soon as it listens.
-    ///
-    /// # Errors
-    /// As for [`Plimsoll::serve`].
     pub fn spawn(serve: &mut Command) -> Result<Self> {
         let mut child = serve.stdin(Stdio::null()).stderr(Stdio::piped()).spawn()?;
         let log = Arc::new(Mutex::new(Vec::new()));
@@ -94,9 +82,6 @@ impl Plimsoll {
     }
 
     /// Posts JSON to the extender wire: `/filter`, `/gpu/prioritize`, ...
-    ///
-    /// # Errors
-    /// If there is no whole reply.
     pub fn post(&self, path: &str, body: &Value) -> Result<Reply> {
         let url = format!("http://{}{path}", self.wire);
         let mut reply = self.agent.post(&url).content_type("application/json").send(body.to_string())?;
@@ -107,9 +92,6 @@ impl Plimsoll {
     }
 
     /// As [`Plimsoll::post`], with a reply of status 200 as JSON.
-    ///
-    /// # Errors
-    /// If the status is another, or the body is not JSON.
     pub fn ask(&self, path: &str, body: &Value) -> Result<Value> {
         let reply = self.post(path, body)?;
         anyhow::ensure!(reply.status == 200, "{path} answered {reply:?}");
@@ -117,27 +99,18 @@ impl Plimsoll {
     }
 
     /// Reads a page of the admin listener.
-    ///
-    /// # Errors
-    /// If there is no whole reply.
     pub fn get(&self, path: &str) -> Result<Reply> {
         let mut reply = self.agent.get(format!("http://{}{path}", self.admin)).call()?;
         Ok(Reply { status: reply.status().as_u16(), body: reply.body_mut().read_to_string()? })
     }
 
     /// Posts to the admin listener.
-    ///
-    /// # Errors
-    /// If there is no reply.
     pub fn post_admin(&self, path: &str, body: &Value) -> Result<Reply> {
         let mut reply = self.agent.post(format!("http://{}{path}", self.admin)).send(body.to_string())?;
         Ok(Reply { status: reply.status().as_u16(), body: reply.body_mut().read_to_string()? })
     }
 
     /// As [`Plimsoll::get`], of a process that may be frozen: it has half a second.
-    ///
-    /// # Errors
-    /// If there is no whole reply in that time.
     pub fn get_quickly(&self, path: &str) -> Result<Reply> {
         let config = ureq::Agent::config_builder().http_status_as_error(false);
         let agent: ureq::Agent = config.timeout_global(Some(Duration::from_millis(500))).build().into();
@@ -146,9 +119,6 @@ impl Plimsoll {
     }
 
     /// Waits for a log line.
-    ///
-    /// # Errors
-    /// If none comes that fits.
     pub fn wait_for_log(&self, what: &str, fits: impl Fn(&Value) -> bool) -> Result<Value> {
         let find = || self.log.lock().unwrap_or_else(PoisonError::into_inner).iter().find(|line| fits(line)).cloned();
         wait_until(what, find).with_context(|| format!("{:#?}", self.log))
@@ -170,9 +140,6 @@ impl Plimsoll {
     }
 
     /// Sends a signal, by its name: `TERM`, `STOP`, ...
-    ///
-    /// # Errors
-    /// If it cannot be sent.
     pub fn signal(&self, name: &str) -> Result<()> {
         let pid = self.child.id().to_string();
         let status = Command::new("kill").args([&format!("-{name}"), &pid]).status()?;
@@ -181,9 +148,6 @@ impl Plimsoll {
     }
 
     /// Waits for the end of the process.
-    ///
-    /// # Errors
-    /// If it does not end.
     pub fn wait(&mut self) -> Result<ExitStatus> {
         wait_until("the end of plimsoll", || self.child.try_wait().ok().flatten())
     }

@@ -92,9 +92,6 @@ fn gpu(name: &str, device: &str) -> Sample {
 }
 
 /// Fills a directory for `--policies`; `modules` is what `make policies` fills.
-///
-/// # Errors
-/// If a module is missing, or a file cannot be written.
 pub fn lay_out(samples: &[Sample], modules: &Path, directory: &Path) -> Result<()> {
     for (order, sample) in samples.iter().enumerate() {
         let module = modules.join(format!("{}.wasm", sample.rule));

@@ -11,18 +11,12 @@ const PATIENCE: Duration = Duration::from_mins(1);
 const OFTEN: Duration = Duration::from_millis(2);
 
 /// Asks until there is an answer.
-///
-/// # Errors
-/// If there is none within a minute; the text says what was waited for.
 pub fn wait_until<T>(what: &str, ask: impl FnMut() -> Option<T>) -> Result<T> {
     wait_until_every(OFTEN, what, ask)
 }
 
 /// As [`wait_until`], with a pause between two questions: for those that start a process, which would take the processor
 /// from what they wait for.
-///
-/// # Errors
-/// As there.
 #[expect(clippy::disallowed_methods, reason = "the one place that polls")]
 pub fn wait_until_every<T>(pause: Duration, what: &str, mut ask: impl FnMut() -> Option<T>) -> Result<T> {
     let started = Instant::now();

@@ -1,4 +1,5 @@
 //! Loads compiled policies as the gateway does, for the tests of this crate.
+#![allow(clippy::missing_errors_doc, clippy::missing_panics_doc, reason = "a test ends there")]
 
 use std::{
     path::Path,
@@ -10,18 +11,12 @@ use plimsoll_core::{Ask, Limits, Policy, View};
 use plimsoll_wasm::{EngineConfig, WasmLoader, module_of};
 
 /// Loads a module.
-///
-/// # Panics
-/// If it is missing (`make policies` builds it) or refused.
 pub fn load(module: &Path) -> Arc<dyn Policy> {
     let bytes = std::fs::read(module).unwrap_or_else(|error| panic!("{}: {error}", module.display()));
     load_bytes(&module.display().to_string(), &bytes)
 }
 
 /// Loads a module that is in memory.
-///
-/// # Panics
-/// If it is refused.
 pub fn load_bytes(name: &str, module: &[u8]) -> Arc<dyn Policy> {
     static LOADER: OnceLock<WasmLoader> = OnceLock::new();
     let loader = LOADER.get_or_init(|| {

@@ -2,6 +2,7 @@
 //!
 //! A test prints the seed that it starts from ([`seed`]), which libtest shows if the test fails, and
 //! `PLIMSOLL_SEED=N cargo test ... -- NAME` runs the same again. Tests with fixed seeds name the seed in their messages.
+#![allow(clippy::missing_errors_doc, clippy::missing_panics_doc, reason = "a test ends there")]
 
 use std::{
     env,
@@ -16,18 +17,12 @@ const SEED: &str = "PLIMSOLL_SEED";
 pub struct Random(u64);
 
 /// The seed in `PLIMSOLL_SEED`, if there is one.
-///
-/// # Panics
-/// If the variable is not a number.
 pub fn given_seed() -> Option<u64> {
     let text = env::var(SEED).ok()?;
     Some(text.parse().unwrap_or_else(|_| panic!("{SEED} is not a number: {text}")))
 }
 
 /// The seed in `PLIMSOLL_SEED`, or a new one for each run; prints how to get it again.
-///
-/// # Panics
-/// If the variable is not a number.
 #[expect(clippy::print_stdout, reason = "libtest shows it with a failure")]
 pub fn seed() -> u64 {
     let seed = given_seed().unwrap_or_else(|| RandomState::new().hash_one(0));
@@ -62,9 +57,6 @@ impl Random {
     }
 
     /// One of several.
-    ///
-    /// # Panics
-    /// If there are none.
     pub fn pick<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.below(of.len() as u64) as usize]
     }

@@ -39,9 +39,6 @@ impl Desk {
     }
 
     /// Puts the bytes in the place of the policy's module.
-    ///
-    /// # Errors
-    /// If the files cannot be written.
     pub fn put(&mut self, bytes: &[u8], way: Way) -> io::Result<()> {
         match way {
             Way::Rename => self.rename(bytes),

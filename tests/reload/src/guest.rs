@@ -5,17 +5,11 @@ use std::fmt::Write as _;
 use anyhow::Result;
 
 /// The module of a policy that rejects every node with this reason.
-///
-/// # Errors
-/// If the reason cannot stand in a text of WebAssembly.
 pub fn version(reason: &str) -> Result<Vec<u8>> {
     with_functions(reason, 0)
 }
 
 /// The module of a policy that traps for pods with a priority, so that it passes the trial.
-///
-/// # Errors
-/// If it is no WebAssembly, which would be a mistake here.
 pub fn failing() -> Result<Vec<u8>> {
     let text = r#"(module
         (import "plimsoll:policy/pod@0.1.0" "priority" (func $priority (result i32)))
@@ -27,9 +21,6 @@ pub fn failing() -> Result<Vec<u8>> {
 }
 
 /// The module of a policy that does this (WebAssembly text) whatever it is asked.
-///
-/// # Errors
-/// If that is no WebAssembly.
 pub fn doing(body: &str) -> Result<Vec<u8>> {
     let text = format!(
         r#"(module
@@ -41,9 +32,6 @@ pub fn doing(body: &str) -> Result<Vec<u8>> {
 }
 
 /// As [`version`] with more functions, which take time to compile and are never called.
-///
-/// # Errors
-/// As for [`version`].
 pub fn with_functions(reason: &str, count: usize) -> Result<Vec<u8>> {
     let length = reason.len();
     let mut text = format!(

@@ -3,6 +3,7 @@
 //! ```text
 //!  Desk: puts good and bad files into the directory ──> plimsoll serve <── Load: clients that never stop
 //! ```
+#![allow(clippy::missing_errors_doc, clippy::missing_panics_doc, reason = "a test ends there")]
 
 mod desk;
 mod guest;

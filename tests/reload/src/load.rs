@@ -47,9 +47,6 @@ struct StopOnDrop<'s>(&'s AtomicBool);
 
 impl<'a> Load<'a> {
     /// Runs `work` while this many clients ask this gateway.
-    ///
-    /// # Errors
-    /// If `work` fails, or any answer is not what it should be.
     pub fn run(gateway: &'a Plimsoll, clients: usize, work: impl FnOnce(&Self) -> Result<()>) -> Result<Answers> {
         let load = Self { gateway, request: request(), answers: Mutex::default(), stop: AtomicBool::new(false) };
         let worked = thread::scope(|scope| {
@@ -68,9 +65,6 @@ impl<'a> Load<'a> {
     }
 
     /// Looks at the answers so far; ends the test early if one was wrong.
-    ///
-    /// # Errors
-    /// If an answer was not what it should be.
     pub fn look<T>(&self, look: impl FnOnce(&mut Answers) -> T) -> Result<T> {
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(wrong) = &answers.wrong {
@@ -80,18 +74,12 @@ impl<'a> Load<'a> {
     }
 
     /// Waits for this many more answers.
-    ///
-    /// # Errors
-    /// If they do not come, or one was not what it should be.
     pub fn wait_for_more(&self, count: usize) -> Result<()> {
         let wanted = self.look(|answers| answers.count)? + count;
         self.wait("more answers", |answers| answers.count >= wanted)
     }
 
     /// Waits for an answer with this reason.
-    ///
-    /// # Errors
-    /// As for [`Load::wait_for_more`].
     pub fn wait_for_reason(&self, reason: &str) -> Result<()> {
         self.wait(&format!("an answer of {reason}"), |answers| answers.last == reason)
     }

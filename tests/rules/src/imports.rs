@@ -1,10 +1,7 @@
 //! Which modules of a crate import which, and the cycles among them.
 //!
-//! Sources are parsed, not searched for text. A path counts for the module that defines its item: a re-export is
-//! followed, and by itself is no import. Test modules are left out, and so are the arguments of macros that do not take
-//! expressions.
-//!
-//! A folder counts as one module for its siblings, so that no cycle hides behind the re-exports of a folder's parent.
+//! A path counts for the module that defines its item: a re-export is followed, and by itself is no import. Test modules are
+//! left out. A folder counts as one module for its siblings, so that no cycle hides behind the re-exports of its parent.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -21,143 +18,117 @@ use syn::{
 /// A module's path below the crate's root, which is empty.
 type Module = Vec<String>;
 
+type Edges = BTreeMap<Module, BTreeSet<Module>>;
+
 /// The items and imports of one module.
 #[derive(Default)]
 struct Scope {
     items: BTreeSet<String>,
-    /// Each imported name with the module-relative path that it stands for, and whether it is a re-export.
-    imports: BTreeMap<String, (Module, bool)>,
+    /// Each imported name with the module-relative path that it stands for.
+    names: BTreeMap<String, Module>,
     globs: Vec<Module>,
-    paths: BTreeSet<Module>,
+    /// What it uses, its private imports among them.
+    used: BTreeSet<Module>,
 }
 
 /// The modules of a crate and their imports.
 #[derive(Default)]
-pub struct Imports {
-    scopes: BTreeMap<Module, Scope>,
-}
-
-/// The folders in which a module's `mod` items are looked up.
-struct Folders<'a> {
-    /// Of its own file, for `#[path]`.
-    file: &'a Path,
-    /// Of its children.
-    children: &'a Path,
-}
+pub struct Imports(BTreeMap<Module, Scope>);
 
 impl Imports {
     /// Reads a crate from its root file, such as `lib.rs` or `main.rs`.
-    ///
-    /// # Errors
-    ///
-    /// A file that cannot be read or parsed, with its path.
     pub fn of(root: &Path) -> io::Result<Self> {
         let mut imports = Self::default();
-        imports.read(root, folder_of(root), &Module::new())?;
+        imports.read(root, folder_of(root), &vec![])?;
         Ok(imports)
     }
 
     /// The shortest cycle through each module that is in one, without repetitions: `a -> b -> a`.
-    #[must_use]
     pub fn cycles(&self) -> Vec<String> {
-        let edges: BTreeMap<Module, BTreeSet<Module>> =
-            self.scopes.keys().map(|module| (module.clone(), self.imported_by(module))).collect();
-        let mut found = BTreeSet::new();
-        let mut cycles = Vec::new();
-        for graph in [edges.clone(), between_folders(&edges)] {
-            for start in graph.keys() {
-                if let Some(cycle) = shortest_cycle(start, &graph)
-                    && found.insert(cycle.iter().cloned().collect::<BTreeSet<_>>())
-                {
-                    cycles.push(cycle.iter().map(display).collect::<Vec<_>>().join(" -> "));
+        let edges: Edges = self.0.keys().map(|module| (module.clone(), self.imported_by(module))).collect();
+        let folders = between_folders(&edges);
+        let (mut found, mut cycles) = (BTreeSet::new(), vec![]);
+        for graph in [&edges, &folders] {
+            for cycle in graph.keys().filter_map(|start| shortest_cycle(start, graph)) {
+                if found.insert(cycle.iter().copied().collect::<BTreeSet<_>>()) {
+                    cycles.push(cycle.into_iter().map(display).collect::<Vec<_>>().join(" -> "));
                 }
             }
         }
         cycles
     }
 
+    /// Reads a file, whose modules are files in `children`.
     fn read(&mut self, file: &Path, children: &Path, module: &Module) -> io::Result<()> {
         let failed = |why: String| io::Error::other(format!("{}: {why}", file.display()));
         let source = fs::read_to_string(file).map_err(|error| failed(error.to_string()))?;
         let parsed = syn::parse_file(&source).map_err(|error| failed(error.to_string()))?;
-        self.take(parsed.items, &Folders { file: folder_of(file), children }, module)
+        self.take(parsed.items, folder_of(file), children, module)
     }
 
-    fn take(&mut self, items: Vec<Item>, folders: &Folders<'_>, module: &Module) -> io::Result<()> {
-        let mut scope = Scope::default();
-        let mut inner = Vec::new();
+    fn take(&mut self, items: Vec<Item>, folder: &Path, children: &Path, module: &Module) -> io::Result<()> {
+        let (mut scope, mut inner) = (Scope::default(), vec![]);
         for item in items {
             match item {
-                Item::Mod(item) if is_test(&item.attrs) => {}
+                Item::Mod(ItemMod { attrs, .. }) | Item::Use(syn::ItemUse { attrs, .. }) if is_test(&attrs) => {}
                 Item::Mod(item) => inner.push(item),
-                Item::Use(item) if is_test(&item.attrs) => {}
-                Item::Use(item) => {
-                    let is_private = matches!(item.vis, Visibility::Inherited);
-                    scope.import(&item.tree, &mut Vec::new(), !is_private);
-                }
+                Item::Use(item) => scope.import(&item.tree, &[], matches!(item.vis, Visibility::Inherited)),
                 item => {
-                    scope.items.extend(name(&item));
-                    Paths(&mut scope.paths).visit_item(&item);
+                    let mut name = Name(None);
+                    name.visit_item(&item);
+                    scope.items.extend(name.0.filter(|_| !matches!(item, Item::Impl(_))));
+                    Paths(&mut scope.used).visit_item(&item);
                 }
             }
         }
-        self.scopes.insert(module.clone(), scope);
-        inner.into_iter().try_for_each(|item| self.take_module(item, folders, module))
+        self.0.insert(module.clone(), scope);
+        inner.into_iter().try_for_each(|item| self.take_module(item, folder, children, module))
     }
 
-    fn take_module(&mut self, item: ItemMod, folders: &Folders<'_>, parent: &Module) -> io::Result<()> {
+    fn take_module(&mut self, item: ItemMod, folder: &Path, children: &Path, parent: &Module) -> io::Result<()> {
         let name = item.ident.to_string();
-        let module: Module = parent.iter().cloned().chain([name.clone()]).collect();
-        let folder = folders.children.join(&name);
-        let elsewhere = item.attrs.iter().find_map(path_attribute);
+        let module: Module = parent.iter().chain([&name]).cloned().collect();
+        let own = children.join(&name);
         if let Some((_, items)) = item.content {
-            return self.take(items, &Folders { children: &folder, ..*folders }, &module);
+            return self.take(items, folder, &own, &module);
         }
-        if let Some(path) = elsewhere {
-            let file = folders.file.join(path);
+        if let Some(path) = item.attrs.iter().find_map(path_attribute) {
+            let file = folder.join(path);
             return self.read(&file, folder_of(&file), &module);
         }
-        let beside: PathBuf = folders.children.join(format!("{name}.rs"));
-        let file = if beside.exists() { beside } else { folder.join("mod.rs") };
-        self.read(&file, &folder, &module)
+        let beside: PathBuf = children.join(format!("{name}.rs"));
+        self.read(if beside.exists() { beside } else { own.join("mod.rs") }.as_path(), &own, &module)
     }
 
     /// The modules that define what `module` uses.
     fn imported_by(&self, module: &Module) -> BTreeSet<Module> {
-        let scope = &self.scopes[module];
-        let imported = scope.imports.values().filter(|(_, is_re_export)| !is_re_export).map(|(path, _)| path);
-        let used = imported.chain(&scope.paths).filter_map(|path| self.defining(module, path, 0));
+        let used = self.0[module].used.iter().filter_map(|path| self.defining(module, path, 0));
         used.filter(|target| target != module).collect()
     }
 
     /// The module with the item that `path` means in `module`; none if it belongs to another crate.
     fn defining(&self, module: &Module, path: &[String], depth: usize) -> Option<Module> {
+        let supers = path.iter().take_while(|segment| *segment == "super").count();
         let (mut current, mut rest) = match path.first()?.as_str() {
             "crate" => (Module::new(), &path[1..]),
             "self" => (module.clone(), &path[1..]),
-            "super" => {
-                let supers = path.iter().take_while(|segment| *segment == "super").count();
-                (module[..module.len().checked_sub(supers)?].to_vec(), &path[supers..])
-            }
-            _ => (module.clone(), path),
+            _ => (module[..module.len().checked_sub(supers)?].to_vec(), &path[supers..]),
         };
         while let Some((segment, after)) = rest.split_first() {
             let child: Module = current.iter().chain([segment]).cloned().collect();
-            let scope = &self.scopes[&current];
-            if self.scopes.contains_key(&child) {
+            let scope = &self.0[&current];
+            let through = |target: &Module, after: &[String]| {
+                let target = [&target[..], after].concat();
+                (depth <= 16).then(|| self.defining(&current, &target, depth + 1)).flatten()
+            };
+            if self.0.contains_key(&child) {
                 (current, rest) = (child, after);
             } else if scope.items.contains(segment) {
                 return Some(current);
-            } else if depth > 16 {
-                return None;
-            } else if let Some((target, _)) = scope.imports.get(segment) {
-                let target: Module = target.iter().chain(after).cloned().collect();
-                return self.defining(&current, &target, depth + 1);
+            } else if let Some(target) = scope.names.get(segment) {
+                return through(target, after);
             } else {
-                return scope.globs.iter().find_map(|glob| {
-                    let target: Module = glob.iter().chain(rest).cloned().collect();
-                    self.defining(&current, &target, depth + 1)
-                });
+                return scope.globs.iter().find_map(|glob| through(glob, rest));
             }
         }
         Some(current)
@@ -165,28 +136,22 @@ impl Imports {
 }
 
 impl Scope {
-    fn import(&mut self, tree: &UseTree, before: &mut Module, is_re_export: bool) {
-        let joined = |before: &Module, name: &dyn ToString| before.iter().cloned().chain([name.to_string()]).collect();
-        match tree {
-            UseTree::Path(path) => {
-                before.push(path.ident.to_string());
-                self.import(&path.tree, before, is_re_export);
-                before.pop();
+    fn import(&mut self, tree: &UseTree, before: &[String], is_private: bool) {
+        let joined = |name: &syn::Ident| [before, &[name.to_string()]].concat();
+        let (name, path) = match tree {
+            UseTree::Path(path) => return self.import(&path.tree, &joined(&path.ident), is_private),
+            UseTree::Group(group) => {
+                return group.items.iter().for_each(|tree| self.import(tree, before, is_private));
             }
+            UseTree::Glob(_) => return self.globs.push(before.to_vec()),
             UseTree::Name(name) if name.ident == "self" => {
-                if let Some(last) = before.last() {
-                    self.imports.insert(last.clone(), (before.clone(), is_re_export));
-                }
+                (before.last().cloned().unwrap_or_default(), before.to_vec())
             }
-            UseTree::Name(name) => {
-                self.imports.insert(name.ident.to_string(), (joined(before, &name.ident), is_re_export));
-            }
-            UseTree::Rename(name) => {
-                self.imports.insert(name.rename.to_string(), (joined(before, &name.ident), is_re_export));
-            }
-            UseTree::Glob(_) => self.globs.push(before.clone()),
-            UseTree::Group(group) => group.items.iter().for_each(|tree| self.import(tree, before, is_re_export)),
-        }
+            UseTree::Name(name) => (name.ident.to_string(), joined(&name.ident)),
+            UseTree::Rename(name) => (name.rename.to_string(), joined(&name.ident)),
+        };
+        self.used.extend(is_private.then(|| path.clone()));
+        self.names.insert(name, path);
     }
 }
 
@@ -214,73 +179,62 @@ impl Visit<'_> for Paths<'_> {
     fn visit_visibility(&mut self, _: &Visibility) {}
 }
 
+/// The name of an item: its first identifier.
+struct Name(Option<String>);
+
+impl Visit<'_> for Name {
+    fn visit_ident(&mut self, name: &syn::Ident) {
+        self.0.get_or_insert_with(|| name.to_string());
+    }
+
+    fn visit_attribute(&mut self, _: &Attribute) {}
+
+    fn visit_visibility(&mut self, _: &Visibility) {}
+}
+
 fn folder_of(file: &Path) -> &Path {
     file.parent().unwrap_or(Path::new(""))
 }
 
 /// The file that `#[path]` names.
 fn path_attribute(attribute: &Attribute) -> Option<String> {
-    let syn::Meta::NameValue(pair) = &attribute.meta else { return None };
-    match &pair.value {
-        Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(file), .. }) if pair.path.is_ident("path") => Some(file.value()),
+    match &attribute.meta.require_name_value().ok()?.value {
+        Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(file), .. }) if attribute.path().is_ident("path") => {
+            Some(file.value())
+        }
         _ => None,
     }
 }
 
 fn is_test(attributes: &[Attribute]) -> bool {
-    attributes.iter().any(|attribute| {
-        attribute.path().is_ident("cfg")
-            && matches!(&attribute.meta, syn::Meta::List(list) if list.tokens.to_string() == "test")
-    })
-}
-
-fn name(item: &Item) -> Option<String> {
-    let name = match item {
-        Item::Const(item) => &item.ident,
-        Item::Enum(item) => &item.ident,
-        Item::Fn(item) => &item.sig.ident,
-        Item::Macro(item) => item.ident.as_ref()?,
-        Item::Static(item) => &item.ident,
-        Item::Struct(item) => &item.ident,
-        Item::Trait(item) => &item.ident,
-        Item::Type(item) => &item.ident,
-        Item::Union(item) => &item.ident,
-        _ => return None,
-    };
-    Some(name.to_string())
+    let is_test = |list: &syn::MetaList| list.path.is_ident("cfg") && list.tokens.to_string() == "test";
+    attributes.iter().any(|attribute| attribute.meta.require_list().is_ok_and(is_test))
 }
 
 /// The imports between siblings, each with all that is below it: an import counts for the two folders at which the paths
 /// of its modules part. An import of an ancestor or a descendant stays within one folder.
-fn between_folders(edges: &BTreeMap<Module, BTreeSet<Module>>) -> BTreeMap<Module, BTreeSet<Module>> {
-    let mut folders = BTreeMap::<Module, BTreeSet<Module>>::new();
-    for (from, imported) in edges {
-        for to in imported {
-            let common = from.iter().zip(to).take_while(|(one, other)| one == other).count();
-            if common < from.len() && common < to.len() {
-                folders.entry(from[..=common].to_vec()).or_default().insert(to[..=common].to_vec());
-                folders.entry(to[..=common].to_vec()).or_default();
-            }
+fn between_folders(edges: &Edges) -> Edges {
+    let mut folders = Edges::new();
+    for (from, to) in edges.iter().flat_map(|(from, imported)| imported.iter().map(move |to| (from, to))) {
+        let common = from.iter().zip(to).take_while(|(one, other)| one == other).count();
+        if common < from.len() && common < to.len() {
+            folders.entry(from[..=common].to_vec()).or_default().insert(to[..=common].to_vec());
+            folders.entry(to[..=common].to_vec()).or_default();
         }
     }
     folders
 }
 
 /// Breadth first from `start` back to it.
-fn shortest_cycle(start: &Module, edges: &BTreeMap<Module, BTreeSet<Module>>) -> Option<Vec<Module>> {
-    let mut before: BTreeMap<&Module, &Module> = BTreeMap::new();
-    let mut queue = VecDeque::from([start]);
-    while let Some(module) = queue.pop_front() {
-        for next in &edges[module] {
+fn shortest_cycle<'e>(start: &'e Module, edges: &'e Edges) -> Option<Vec<&'e Module>> {
+    let (mut seen, mut queue) = (BTreeSet::new(), VecDeque::from([vec![start]]));
+    while let Some(path) = queue.pop_front() {
+        for next in &edges[path[path.len() - 1]] {
             if next == start {
-                let back = std::iter::successors(Some(module), |module| before.get(module).copied());
-                let mut cycle: Vec<Module> = [start].into_iter().chain(back).cloned().collect();
-                cycle.reverse();
-                return Some(cycle);
+                return Some([&path[..], &[start]].concat());
             }
-            if !before.contains_key(next) {
-                before.insert(next, module);
-                queue.push_back(next);
+            if seen.insert(next) {
+                queue.push_back([&path[..], &[next]].concat());
             }
         }
     }

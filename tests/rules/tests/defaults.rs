@@ -27,7 +27,6 @@ fn the_values_of_the_chart_are_the_defaults_of_the_flags() {
     let (args, deployment) = (read("deploy/chart/templates/_pod.tpl"), read("deploy/chart/templates/deployment.yaml"));
     assert!(args.contains(&format!("--listen={{{{ include \"plimsoll.anywhere\" . }}}}:{listen}\n")), "_pod.tpl");
     assert!(deployment.contains(&format!("{{name: extender, containerPort: {listen}}}")), "deployment.yaml");
-    assert!(read("deploy/kube-scheduler.yaml").contains(&format!(".svc:{listen}\n")), "kube-scheduler.yaml");
 }
 
 #[test]

@@ -45,12 +45,8 @@ fn the_image_is_built_as_the_project_is() {
     assert_eq!(built, "--from=build /src/target/release/plimsoll");
     assert_eq!(instructions("ENTRYPOINT"), [format!("[\"{installed}\"]")]);
     let user = instructions("USER").pop().unwrap();
-    let deployment = fs::read_to_string(workspace().join("deploy/chart/templates/deployment.yaml")).unwrap();
-    let (id, _) = user.split_once(':').unwrap();
-    assert!(
-        id != "0" && deployment.contains(&format!("runAsUser: {id}\n")),
-        "the chart runs as another user than {id}"
-    );
+    let (values, (id, _)) = (read("deploy/chart/values.yaml"), user.split_once(':').unwrap());
+    assert!(id != "0" && values.contains(&format!("runAsUser: {id}\n")), "the chart runs as another user than {id}");
 }
 
 #[test]

@@ -36,41 +36,47 @@ fn roots() -> BTreeSet<PathBuf> {
     roots
 }
 
+/// The cycles of a crate with these files, the first being its root.
+fn cycles_of(files: &[(&str, &str)]) -> Vec<String> {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let file = folder.path().join(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+    }
+    Imports::of(&folder.path().join(files[0].0)).unwrap().cycles()
+}
+
 #[test]
 fn a_folder_is_one_module_for_its_siblings() {
-    let folder = tempfile::tempdir().unwrap();
-    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
-    fs::create_dir(folder.path().join("a")).unwrap();
-    write("lib.rs", "mod a; mod b;");
-    write("a.rs", "mod first; mod second; pub use first::A; pub struct Own;");
-    write("a/first.rs", "use super::Own; use crate::b::B; pub struct A(B, Own);");
-    write("a/second.rs", "pub struct C;");
-    write("b.rs", "use crate::a::second::C; pub struct B(C);");
-    let cycles = Imports::of(&folder.path().join("lib.rs")).unwrap().cycles();
+    let cycles = cycles_of(&[
+        ("lib.rs", "mod a; mod b;"),
+        ("a.rs", "mod first; mod second; pub use first::A; pub struct Own;"),
+        ("a/first.rs", "use super::Own; use crate::b::B; pub struct A(B, Own);"),
+        ("a/second.rs", "pub struct C;"),
+        ("b.rs", "use crate::a::second::C; pub struct B(C);"),
+    ]);
     assert_eq!(cycles, ["crate::a -> crate::b -> crate::a"]);
 }
 
 #[test]
 fn a_cycle_is_found_through_a_re_export_and_a_bare_path() {
-    let folder = tempfile::tempdir().unwrap();
-    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
-    write("lib.rs", "mod a; mod b; mod c; pub use a::A; #[cfg(test)] mod tests;");
-    write("a.rs", "use crate::b::B; pub struct A(B);");
-    write("b.rs", "pub struct B; fn f() { crate::c::g() }");
-    write("c.rs", "use super::A; pub fn g() -> Option<A> { None }");
-    let cycles = Imports::of(&folder.path().join("lib.rs")).unwrap().cycles();
+    let cycles = cycles_of(&[
+        ("lib.rs", "mod a; mod b; mod c; pub use a::A; #[cfg(test)] mod tests;"),
+        ("a.rs", "use crate::b::B; pub struct A(B);"),
+        ("b.rs", "pub struct B; fn f() { crate::c::g() }"),
+        ("c.rs", "use super::A; pub fn g() -> Option<A> { None }"),
+    ]);
     assert_eq!(cycles, ["crate::a -> crate::b -> crate::c -> crate::a"]);
 }
 
 #[test]
 fn a_cycle_is_found_through_the_argument_of_a_macro_and_a_file_elsewhere() {
-    let folder = tempfile::tempdir().unwrap();
-    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
-    fs::create_dir(folder.path().join("elsewhere")).unwrap();
-    write("main.rs", "mod a; #[path = \"elsewhere/b.rs\"] mod b;");
-    write("a.rs", "pub fn f() -> Vec<u32> { vec![1, crate::b::g()] }");
-    write("elsewhere/b.rs", "mod c; pub fn g() -> u32 { c::h() }");
-    write("elsewhere/c.rs", "pub fn h() -> u32 { crate::a::f().len() as u32 }");
-    let cycles = Imports::of(&folder.path().join("main.rs")).unwrap().cycles();
+    let cycles = cycles_of(&[
+        ("main.rs", "mod a; #[path = \"elsewhere/b.rs\"] mod b;"),
+        ("a.rs", "pub fn f() -> Vec<u32> { vec![1, crate::b::g()] }"),
+        ("elsewhere/b.rs", "mod c; pub fn g() -> u32 { c::h() }"),
+        ("elsewhere/c.rs", "pub fn h() -> u32 { crate::a::f().len() as u32 }"),
+    ]);
     assert_eq!(cycles, ["crate::a -> crate::b -> crate::b::c -> crate::a", "crate::a -> crate::b -> crate::a"]);
 }

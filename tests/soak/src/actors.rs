@@ -37,9 +37,6 @@ const ALL: [Actor; 14] = [
 ];
 
 /// The actors of these names; without names, all.
-///
-/// # Errors
-/// If a name is unknown.
 pub(crate) fn chosen(only: &[String]) -> Result<Vec<Actor>> {
     let unknown = only.iter().find(|name| !ALL.iter().any(|(actor, _)| actor == name));
     ensure!(unknown.is_none(), "--only {}: expected some of {:?}", only.join(","), ALL.map(|(name, _)| name));

@@ -1,12 +1,18 @@
 //! The address of the API server and the credentials for it: a kubeconfig, or a service account.
 
-use std::{env, path::PathBuf};
+use std::{env, io::ErrorKind, path::PathBuf};
 
 use http::Uri;
-use kube::{Config, config::Kubeconfig};
+use kube::{
+    Config,
+    config::{Kubeconfig, KubeconfigError},
+};
 use plimsoll_system::error_chain;
 
-use super::error::ConnectError;
+use super::{error::ConnectError, proxy};
+
+/// Stands for no proxy in a kubeconfig: else the client takes `$HTTPS_PROXY`, for whatever URL.
+const DIRECT: &str = "direct";
 
 /// The source of the API server's address and credentials.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,17 +40,23 @@ impl Credentials {
             }
             Self::File(path) => (path.clone(), Kubeconfig::read_from(path)),
             Self::Environment => {
-                let paths = env::var_os("KUBECONFIG").unwrap_or_default().into();
-                (paths, Kubeconfig::from_env().map(Option::unwrap_or_default))
+                let paths = env::var_os("KUBECONFIG").unwrap_or_default();
+                let merged = merged(env::split_paths(&paths));
+                (paths.into(), merged)
             }
         };
         let config = file.and_then(|mut file| {
             file.current_context = context.map(str::to_owned).or(file.current_context);
+            for cluster in file.clusters.iter_mut().filter_map(|named| named.cluster.as_mut()) {
+                cluster.proxy_url = cluster.proxy_url.take().filter(|url| !url.is_empty()).or(Some(DIRECT.to_owned()));
+            }
             Config::try_from(file)
         });
         match config {
-            Ok(Config { proxy_url: Some(proxy), .. }) => Err(ConnectError::Proxy { path, proxy: shown_url(&proxy) }),
-            Ok(config) => Ok(config),
+            Ok(mut config) => match config.proxy_url.take().filter(|url| *url != DIRECT) {
+                Some(proxy) => Err(refused(format!("kubeconfig {} names", path.display()), &proxy)),
+                None => direct(config),
+            },
             Err(error) => {
                 // Below the first line the parser quotes the file, which may have tokens.
                 let cause = error_chain(&error).lines().next().unwrap_or_default().to_owned();
@@ -52,6 +64,34 @@ impl Credentials {
             }
         }
     }
+}
+
+/// What these files have together; as for kubectl, some may not exist.
+fn merged(paths: impl Iterator<Item = PathBuf>) -> Result<Kubeconfig, KubeconfigError> {
+    let is_absent = |error: &KubeconfigError| matches!(error, KubeconfigError::ReadConfig(cause, _) if cause.kind() == ErrorKind::NotFound);
+    let read = paths.filter(|path| !path.as_os_str().is_empty()).map(Kubeconfig::read_from);
+    let mut present = read.filter(|file| !file.as_ref().is_err_and(is_absent));
+    present.try_fold(Kubeconfig::default(), |merged, file| {
+        let mut file = file?;
+        file.current_context = file.current_context.filter(|name| !name.is_empty());
+        merged.merge(file)
+    })
+}
+
+/// The configuration, unless the environment names a proxy for its URL.
+fn direct(config: Config) -> Result<Config, ConnectError> {
+    match proxy::of(&config.cluster_url, |name| env::var(name).ok()) {
+        None => Ok(config),
+        Some((variable, proxy)) => {
+            let host = config.cluster_url.host().unwrap_or_default();
+            let named_by = format!("$NO_PROXY does not cover {host}, and ${variable} names");
+            Err(refused(named_by, &proxy.parse().unwrap_or_default()))
+        }
+    }
+}
+
+fn refused(named_by: String, proxy: &Uri) -> ConnectError {
+    ConnectError::Proxy { named_by, proxy: shown_url(proxy) }
 }
 
 /// A URL without the parts that may be credentials: its user and its query.

@@ -1,6 +1,6 @@
 //! Errors of the way to the API server, without the credentials that the Kubernetes client quotes.
 
-use std::{error::Error, iter::successors, path::PathBuf, time::Duration};
+use std::{error::Error, io, iter::successors, path::PathBuf, time::Duration};
 
 use kube::client::{AuthError, RustlsTlsError};
 use plimsoll_core::excerpt;
@@ -23,15 +23,14 @@ pub enum ConnectError {
         /// The error.
         cause: String,
     },
-    /// The kubeconfig names a proxy.
+    /// The kubeconfig or the environment names a proxy.
     #[error(
-        "kubeconfig {} names the proxy {proxy}, and plimsoll does not go through one: a proxy that holds bindings back could deliver them when another replica leads; name an API server that is reached directly",
-        path.display()
+        "{named_by} the proxy {proxy}, and plimsoll does not go through one: a proxy that holds bindings back could deliver them when another replica leads; name an API server that is reached directly"
     )]
     Proxy {
-        /// The file.
-        path: PathBuf,
-        /// Its `proxy-url`.
+        /// The file or the variable, with its verb.
+        named_by: String,
+        /// The URL of the proxy.
         proxy: String,
     },
     /// There is no service account to be used.
@@ -79,8 +78,16 @@ pub(crate) fn error_text(error: &(dyn Error + 'static)) -> String {
         Some(AuthError::AuthExecRun { .. } | AuthError::AuthExec(_) | AuthError::AuthExecParse(_)) => {
             "the credential plugin of the kubeconfig failed: run it by hand to see what it prints".to_owned()
         }
+        // Over TLS the library calls an end without a farewell a violation of TLS.
+        _ if successors(Some(error), |&error| error.source()).any(is_end) => {
+            "the API server closed the connection".to_owned()
+        }
         _ => error_chain(error),
     }
+}
+
+fn is_end(error: &(dyn Error + 'static)) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::UnexpectedEof)
 }
 
 #[cfg(test)]
@@ -114,5 +121,8 @@ mod tests {
     fn other_errors_keep_their_causes() {
         let error = kube::Error::Service("connection refused".into());
         assert_eq!(error_text(&error), "connection refused");
+        let text = "peer closed connection without sending TLS close_notify";
+        let closed = io::Error::new(io::ErrorKind::UnexpectedEof, text);
+        assert_eq!(error_text(&kube::Error::Service(closed.into())), "the API server closed the connection");
     }
 }

@@ -26,7 +26,7 @@ impl SnapshotObjects {
         match object.kind.as_deref() {
             Some("Node") => {
                 // A copy: a part of the file would keep all of it in memory.
-                let json = Bytes::copy_from_slice(object.with_defaults().as_bytes());
+                let json = Bytes::copy_from_slice(object.with_defaults()?.as_bytes());
                 let node = Node::from_json(json).map_err(|error| object.wrong(error))?.prepared();
                 if let Some(earlier) = self.node_at.get(node.name()).and_then(|at| self.nodes.get_mut(*at)) {
                     *earlier = node;
@@ -37,16 +37,16 @@ impl SnapshotObjects {
             }
             Some("Pod") => {
                 let pod =
-                    Pod::placed_from_json(object.with_defaults().as_bytes()).map_err(|error| object.wrong(error))?;
+                    Pod::placed_from_json(object.with_defaults()?.as_bytes()).map_err(|error| object.wrong(error))?;
                 self.pods.insert((pod.namespace().into(), pod.name().into()), pod);
             }
             Some("Namespace") => {
-                let namespace = Namespace::from_json(object.with_defaults().as_bytes());
+                let namespace = Namespace::from_json(object.with_defaults()?.as_bytes());
                 let namespace = namespace.map_err(|error| object.wrong(error))?;
                 self.namespaces.insert(Arc::clone(namespace.name()), Arc::new(namespace));
             }
             Some("DeviceClass") => {
-                let class = DeviceClass::from_json(object.with_defaults().as_bytes());
+                let class = DeviceClass::from_json(object.with_defaults()?.as_bytes());
                 let class = class.map_err(|error| object.wrong(error))?;
                 self.device_classes.insert(Arc::clone(class.name()), class);
             }

@@ -230,8 +230,10 @@ impl BindQueue {
 impl Asking<'_> {
     /// Asks the policies about the node as it is in this cluster.
     fn ask(&self, pod: &Arc<Pod>, cluster: Option<Arc<Cluster>>) -> Result<Answer, DecideError> {
-        let is_in_shadow = self.group.answering(Mode::Shadow, Verb::Bind, pod).next().is_some();
-        if self.group.answering(Mode::Enforce, Verb::Bind, pod).chain(self.pod_readers(pod)).next().is_none() {
+        let known = cluster.as_deref();
+        let is_in_shadow = self.group.answering(Mode::Shadow, Verb::Bind, pod, known).next().is_some();
+        let binders = self.group.answering(Mode::Enforce, Verb::Bind, pod, known);
+        if binders.chain(self.pod_readers(pod, known)).next().is_none() {
             // A policy in shadow must not be the reason that a request fails, nor that it is asked again.
             let view = cluster.filter(|_| is_in_shadow).and_then(|cluster| self.view(pod, &cluster).ok());
             return Ok(Answer { for_shadow: view, ..Answer::default() });
@@ -254,7 +256,7 @@ impl Asking<'_> {
 
     /// Asks the filters that may read placed pods. One that does, and refuses the node, fails the bind.
     fn ask_filters(&self, view: &View, values: &mut Vec<SeenValues>) -> Result<(), DecideError> {
-        for member in self.pod_readers(view.pod()) {
+        for member in self.pod_readers(view.pod(), view.in_force()) {
             let recording = Recording::for_bind();
             let ask = |ask: &Ask, nodes: &[u32]| member.policy.filter(ask, nodes);
             let result = self.caller.ask(member, Verb::Filter, view.clone().recorded(recording.clone()), ask);
@@ -282,7 +284,7 @@ impl Asking<'_> {
     /// Asks the policies with `bind` in order, and merges their answers.
     fn ask_binds(&self, view: &View, values: &mut Vec<SeenValues>) -> Result<Answer, DecideError> {
         let mut merged = Merged::default();
-        for member in self.group.answering(Mode::Enforce, Verb::Bind, view.pod()) {
+        for member in self.group.answering(Mode::Enforce, Verb::Bind, view.pod(), view.in_force()) {
             let recording = Recording::for_bind();
             let ask = |ask: &_, nodes: &[u32]| ask_bind(member, ask, nodes);
             let recorded = view.clone().recorded(recording.clone());
@@ -306,8 +308,8 @@ impl Asking<'_> {
 
     /// The filters that may count placed pods. Others read nothing that a bind changes, so they are not asked again: a
     /// label that has changed or a minute that has passed must not fail a pod for which all is reserved.
-    fn pod_readers<'p>(&'p self, pod: &'p Pod) -> impl Iterator<Item = &'p Arc<Member>> {
-        self.group.answering(Mode::Enforce, Verb::Filter, pod).filter(|member| member.may_count())
+    fn pod_readers<'p>(&'p self, pod: &'p Pod, cluster: Option<&'p Cluster>) -> impl Iterator<Item = &'p Arc<Member>> {
+        self.group.answering(Mode::Enforce, Verb::Filter, pod, cluster).filter(|member| member.may_count())
     }
 
     /// The node alone, with the pods that are placed there in this cluster.
@@ -376,7 +378,7 @@ impl Unbound {
 
 /// Asks the matching policies in shadow mode; only the observer hears them.
 pub(crate) fn shadow_bind(caller: &Caller, group: &Group, view: &View) {
-    for member in group.answering(Mode::Shadow, Verb::Bind, view.pod()) {
+    for member in group.answering(Mode::Shadow, Verb::Bind, view.pod(), view.in_force()) {
         drop(caller.ask(member, Verb::Bind, view.clone(), |ask, nodes| ask_bind(member, ask, nodes)));
     }
 }

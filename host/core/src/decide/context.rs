@@ -120,6 +120,11 @@ impl RequestContext {
         &self.node_set.cluster
     }
 
+    /// The snapshot of the whole cluster, which knows namespaces; the nodes of the request may come with it.
+    pub(crate) fn in_force(&self) -> Option<&Cluster> {
+        self.node_set.whole.cluster().map(AsRef::as_ref)
+    }
+
     /// The number of nodes in the request.
     pub(crate) fn len(&self) -> usize {
         self.node_set.slots.len() + self.unknown.len()

@@ -104,9 +104,9 @@ pub(crate) fn explain(caller: &Caller, group: &Group, context: &RequestContext, 
         Explained { member: Arc::clone(member), verb, answer, reads, reads_left_out, is_cached }
     };
     let verbs = [Verb::Filter, Verb::Score, Verb::Rank, Verb::Bind];
-    let answers: Vec<Explained> = asked(group, context.pod(), &verbs).map(explained).collect();
+    let answers: Vec<Explained> = asked(group, context, &verbs).map(explained).collect();
     let bind = deciding(&answers, Verb::Bind).next().is_some().then(|| binding(&answers, context.pod()));
-    Explanation { verdict: verdict(&answers), bind, answers, not_asked: not_asked(group, context.pod()) }
+    Explanation { verdict: verdict(&answers), bind, answers, not_asked: not_asked(group, context) }
 }
 
 /// Asks each policy that is not off about all nodes.
@@ -125,22 +125,28 @@ pub(crate) fn survey(caller: &Caller, group: &Group, context: &RequestContext) -
         }
         SurveyColumn { member: Arc::clone(member), verb, answers: ask(caller, member, verb, context).map(by_request) }
     };
-    let columns = asked(group, context.pod(), &[Verb::Filter, Verb::Score, Verb::Rank]).map(column).collect();
-    Survey { columns, not_asked: not_asked(group, context.pod()) }
+    let columns = asked(group, context, &[Verb::Filter, Verb::Score, Verb::Rank]).map(column).collect();
+    Survey { columns, not_asked: not_asked(group, context) }
 }
 
 /// The policies in force and those in shadow mode that are asked one of these verbs about the pod, in order.
-fn asked<'a>(group: &'a Group, pod: &'a Pod, verbs: &'a [Verb]) -> impl Iterator<Item = (&'a Arc<Member>, Verb)> {
+fn asked<'a>(
+    group: &'a Group,
+    context: &'a RequestContext,
+    verbs: &'a [Verb],
+) -> impl Iterator<Item = (&'a Arc<Member>, Verb)> {
     let modes = |verb: &Verb| [(Mode::Enforce, *verb), (Mode::Shadow, *verb)];
-    let members = move |(mode, verb): (Mode, Verb)| group.answering(mode, verb, pod).map(move |member| (member, verb));
+    let answering = move |mode, verb| group.answering(mode, verb, context.pod(), context.in_force());
+    let members = move |(mode, verb)| answering(mode, verb).map(move |member| (member, verb));
     verbs.iter().flat_map(modes).flat_map(members)
 }
 
 /// The policies of the group that are not asked about the pod, and why.
-fn not_asked(group: &Group, pod: &Pod) -> Vec<(Arc<Member>, &'static str)> {
+fn not_asked(group: &Group, context: &RequestContext) -> Vec<(Arc<Member>, &'static str)> {
+    let namespace = context.in_force().and_then(|cluster| cluster.namespace(context.pod().namespace()));
     let why = |member: &Member| match member.config.mode {
         Mode::Off => Some("its mode is off"),
-        _ => member.config.matches.mismatch(pod),
+        _ => member.config.matches.mismatch(context.pod(), namespace),
     };
     group.members().iter().filter_map(|member| Some((Arc::clone(member), why(member)?))).collect()
 }
@@ -152,7 +158,7 @@ pub(crate) fn shadow(caller: &Caller, group: &Group, context: &RequestContext, v
     let all = context.node_set.whole_view();
     let (source, nodes) = (ViewSource::of(&all), FeasibleNodes::<()>::one_by_one(all.node_count()));
     for verb in verbs {
-        for member in group.answering(Mode::Shadow, *verb, context.pod()) {
+        for member in group.answering(Mode::Shadow, *verb, context.pod(), context.in_force()) {
             // Faults and scores were reported to the observer; no reply may have them.
             match verb {
                 Verb::Filter => {

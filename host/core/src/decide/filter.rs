@@ -24,7 +24,7 @@ pub(super) struct Rejected {
 
 pub(crate) fn filter(caller: &Caller, group: &Group, context: &RequestContext) -> Result<FilterOutcome, DecideError> {
     let (all, mut reasons) = (context.node_set.whole_view(), Reasons::default());
-    let members = group.answering(Mode::Enforce, Verb::Filter, context.pod());
+    let members = group.answering(Mode::Enforce, Verb::Filter, context.pod(), context.in_force());
     let (lookups, mut nodes) = PolicyLookup::<Verdict>::of_all(members, &group.combined[Verb::Filter as usize], &all);
     let mut deciding = lookups.len();
     for policy in lookups {
@@ -41,7 +41,7 @@ pub(crate) fn filter(caller: &Caller, group: &Group, context: &RequestContext) -
     let mut rejected = rejections(&nodes, |node| context.request_index(node));
     // A node that no policy can be asked about is rejected only if a policy decides about this pod.
     if !context.unknown.is_empty() && deciding > 0 {
-        let reason = reasons.number(RejectedBy::Plimsoll, NOT_SEEN);
+        let reason = reasons.number(&RejectedBy::Plimsoll, NOT_SEEN);
         rejected.extend(context.unknown.iter().map(|node| Rejection { node: *node, reason, unresolvable: false }));
         rejected.sort_unstable_by_key(|rejection| rejection.node);
     }
@@ -64,7 +64,7 @@ pub(super) fn reject(
             Verdict::Unschedulable(text) => (text, false),
             Verdict::Unresolvable(text) => (text, true),
         };
-        let new = || Rejected { number: reasons.number(RejectedBy::Policy(Arc::clone(member)), text), unresolvable };
+        let new = || Rejected { number: reasons.number(&RejectedBy::Policy(Arc::clone(member)), text), unresolvable };
         *reason = Some(*known[number].get_or_insert_with(new));
         false
     };

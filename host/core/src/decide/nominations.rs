@@ -20,6 +20,7 @@ use std::{
 use hashbrown::{HashMap, HashSet};
 use parking_lot::Mutex;
 
+use super::ScheduledCondition;
 use crate::model::{NominatedFor, Pod, Slot, WaitingPod};
 
 /// The time between a reply and a nomination, where the watch shows no new condition.
@@ -147,10 +148,11 @@ impl Nominations {
             (None, Some(_)) => pods.entry(pod.uid().into()).or_insert_with(|| Tries::new(Arc::clone(pod))),
             (None, None) => return NominationNews::Nothing,
         };
-        let has_new_condition = tries.pod.field("/status/conditions") != pod.field("/status/conditions");
+        let has_new_condition = ScheduledCondition::of(&tries.pod) != ScheduledCondition::of(pod);
         (tries.pod, tries.shown) = (Arc::clone(pod), nominated.clone());
         match (&mut tries.now, own) {
-            (Some(Try { state: TryState::Chosen(_), .. }), None) if nominated.is_some() => {
+            // Preemption has chosen a node: it is its own to end.
+            (Some(_), None) if nominated.is_some() => {
                 tries.now = None;
                 NominationNews::Cancelled
             }
@@ -160,14 +162,20 @@ impl Nominations {
             }
             (None, Some(own)) => {
                 let state = TryState::Nominated(now + LIFETIME);
-                tries.now = Some(Try::new(&own.node, 0, state));
+                // It is not this replica's to repeat.
+                tries.now = Some(Try { cleared: MAX_CLEARED, ..Try::new(&own.node, 0, state) });
                 NominationNews::Due
             }
-            (Some(known @ Try { state: TryState::Nominated(_), .. }), Some(own)) if known.node == own.node => {
+            // The watch may be faster than the API server's reply.
+            (Some(known @ Try { state: TryState::Patching | TryState::Nominated(_), .. }), Some(own))
+                if known.node == own.node =>
+            {
                 known.is_shown = true;
                 NominationNews::Nothing
             }
-            (Some(known @ Try { state: TryState::Nominated(_), is_shown: true, .. }), None) if nominated.is_none() => {
+            (Some(known @ Try { state: TryState::Patching | TryState::Nominated(_), is_shown: true, .. }), None)
+                if nominated.is_none() =>
+            {
                 let place = known.place;
                 if known.cleared < MAX_CLEARED {
                     (known.state, known.is_shown) = (TryState::Chosen(now), false);
@@ -179,6 +187,15 @@ impl Nominations {
                 NominationNews::Cancelled
             }
             _ => NominationNews::Nothing,
+        }
+    }
+
+    /// The pod has a tentative place on the node that it is nominated for: the nomination lasts as long.
+    pub(crate) fn prolong(&self, uid: &str, node: &str, until: Instant) {
+        let mut pods = self.0.lock();
+        let own = pods.get_mut(uid).and_then(|tries| tries.now.as_mut()).filter(|own| *own.node == *node);
+        if let Some(own) = own.filter(|own| matches!(own.state, TryState::Patching | TryState::Nominated(_))) {
+            own.state = TryState::Nominated(until);
         }
     }
 
@@ -199,12 +216,12 @@ impl Nominations {
     }
 
     /// A filter request about other nodes than the nominated one alone says that the pod is nominated for this node: where
-    /// this is ours, it was tried in vain. `free` are the nodes that would keep the pod. Returns whether it was ours.
+    /// this is ours, it was tried in vain. Returns whether it was ours.
     pub(crate) fn tried(&self, uid: &str, node: &str, now: Instant) -> bool {
         let mut pods = self.0.lock();
         let Some(tries) = pods.get_mut(uid) else { return false };
         let Some(own) = tries.now.as_mut().filter(|own| *own.node == *node) else { return false };
-        let TryState::Nominated(_) = own.state else { return false };
+        let (TryState::Patching | TryState::Nominated(_)) = own.state else { return false };
         own.state = TryState::Tried(now + CLEARING);
         let place = own.place;
         tries.fail(place, now);
@@ -250,12 +267,17 @@ impl Nominations {
     pub(crate) fn sent(&self, patch: &NominationPatch, is_written: bool, now: Instant) -> bool {
         let mut pods = self.0.lock();
         let Some(tries) = pods.get_mut(patch.pod.uid()) else { return false };
-        let is_nominated = patch.node.is_some() && is_written;
         match &mut tries.now {
-            Some(own) if is_nominated => own.state = TryState::Nominated(now + LIFETIME),
-            own => *own = None,
+            Some(own) if !matches!(own.state, TryState::Patching | TryState::TakingBack) => true,
+            Some(own) if patch.node.is_some() && is_written => {
+                own.state = TryState::Nominated(now + LIFETIME);
+                true
+            }
+            own => {
+                *own = None;
+                false
+            }
         }
-        is_nominated
     }
 
     /// The end of all nominations, at shutdown.
@@ -286,6 +308,9 @@ impl Tries {
 
     /// kube-scheduler has not taken a place.
     fn fail(&mut self, place: u64, now: Instant) {
+        if self.known.len() >= 4 * MAX_KNOWN {
+            self.known.clear();
+        }
         self.known.insert(place);
         self.failed.retain(|at| now.saturating_duration_since(*at) < MEMORY);
         self.failed.push(now);
@@ -309,6 +334,6 @@ impl Tries {
 /// Tells a node, with the pods there but for this one, from every other state of it.
 pub(crate) fn place_of(pod: &Pod, slot: &Slot) -> u64 {
     let others = slot.placed.iter().flat_map(|placed| placed.pods()).filter(|placed| placed.uid() != pod.uid());
-    let others: Vec<usize> = others.map(|placed| Arc::as_ptr(placed).addr()).collect();
+    let others: Vec<&str> = others.map(|placed| placed.uid()).collect();
     HASHER.hash_one((Arc::as_ptr(&slot.node).addr(), others))
 }

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, fmt, sync::Arc};
 
-use hashbrown::HashMap;
+use hashbrown::{Equivalent, HashMap};
 
 use crate::{decide::Member, model::one_line};
 
@@ -61,6 +61,10 @@ pub(super) struct Reasons {
     numbers: HashMap<(usize, Box<str>), u32>,
 }
 
+/// Looks a reason up without a copy of its text; its hash is that of the tuple.
+#[derive(Hash)]
+struct Key<'t>(usize, &'t str);
+
 // === impl FilterOutcome ===
 
 impl FilterOutcome {
@@ -117,10 +121,14 @@ impl Reasons {
     }
 
     /// The number of a reason.
-    pub(super) fn number(&mut self, by: RejectedBy, text: &str) -> u32 {
-        let reason = Reason::new(by, text);
+    pub(super) fn number(&mut self, by: &RejectedBy, text: &str) -> u32 {
+        let key = Key(address(by), text);
+        if let Some(number) = self.numbers.get(&key) {
+            return *number;
+        }
+        let reason = Reason::new(by.clone(), text);
         let next = self.all.len() as u32;
-        let number = *self.numbers.entry((address(&reason.by), reason.text.clone())).or_insert(next);
+        let number = *self.numbers.entry((key.0, reason.text.clone())).or_insert(next);
         if number == next {
             self.all.push(reason);
         }
@@ -135,6 +143,14 @@ impl Reasons {
     /// Each as a text, by number.
     pub(super) fn into_texts(self) -> Vec<Box<str>> {
         self.all.iter().map(|reason| reason.to_string().into()).collect()
+    }
+}
+
+// === impl Key ===
+
+impl Equivalent<(usize, Box<str>)> for Key<'_> {
+    fn equivalent(&self, (address, text): &(usize, Box<str>)) -> bool {
+        self.0 == *address && *self.1 == **text
     }
 }
 

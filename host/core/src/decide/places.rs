@@ -22,7 +22,8 @@ use hashbrown::HashMap;
 use parking_lot::Mutex;
 
 use super::{
-    Caller, FilterOutcome, Group, Query, Reason, RejectedBy, Rejection, RequestContext, ScoreScale, prioritize,
+    Caller, FilterOutcome, Group, Query, Reason, RejectedBy, Rejection, RequestContext, ScheduledCondition, ScoreScale,
+    prioritize,
 };
 use crate::model::{Cluster, Mode, PlaceMode, Pod, Slot, Verb};
 
@@ -95,7 +96,9 @@ pub(crate) fn early_pod(group: &Group, query: &Query<'_>, cluster: Option<&Arc<C
     if !query.may_bind || pod.uid().is_empty() {
         return None;
     }
-    let counting = group.answering(Mode::Enforce, Verb::Filter, pod).filter(|member| member.may_count());
+    let counting = group
+        .answering(Mode::Enforce, Verb::Filter, pod, cluster.map(AsRef::as_ref))
+        .filter(|member| member.may_count());
     let modes: Vec<PlaceMode> = counting.map(|member| member.config.places).collect();
     let is_all = modes.contains(&PlaceMode::All);
     if !is_all && !modes.contains(&PlaceMode::Early) {
@@ -196,6 +199,11 @@ impl TentativePlaces {
         self.0.lock().places.contains_key(uid)
     }
 
+    /// The pod's bind has failed. Returns whether it had a place, which is over.
+    pub(crate) fn not_bound(&self, uid: &str) -> bool {
+        self.0.lock().places.remove(uid).is_some()
+    }
+
     /// The pod is bound, nominated by kube-scheduler, or gone: the store of the cluster knows where it counts.
     pub(crate) fn settled(&self, uid: &str, now: Instant) {
         let mut table = self.0.lock();
@@ -209,8 +217,8 @@ impl TentativePlaces {
     /// failed. A gang's members get theirs together.
     pub(crate) fn shown(&self, pod: &Pod) -> bool {
         let mut table = self.0.lock();
-        let condition = |pod: &Pod| pod.field("/status/conditions").map(ToOwned::to_owned);
-        let has_failed = |place: &Place| place.gang.is_none() && condition(&place.pod) != condition(pod);
+        let has_failed =
+            |place: &Place| place.gang.is_none() && ScheduledCondition::of(&place.pod) != ScheduledCondition::of(pod);
         let is_over = table.places.get(pod.uid()).is_some_and(has_failed);
         if is_over {
             table.places.remove(pod.uid());

@@ -85,7 +85,7 @@ pub(crate) fn preempt(
     node_cache: &NodeCache,
     moment: &Moment,
 ) -> Result<(PreemptOutcome, Option<View>), DecideError> {
-    let asks = |mode, verb| group.answering(mode, verb, pod).next().is_some();
+    let asks = |mode, verb| group.answering(mode, verb, pod, cluster.map(AsRef::as_ref)).next().is_some();
     let decides = asks(Mode::Enforce, Verb::Filter) || asks(Mode::Enforce, Verb::Preempt);
     let in_shadow = asks(Mode::Shadow, Verb::Preempt);
     let preempting = || Preempting::new(caller, group, Arc::clone(pod), queries, cluster, node_cache, moment);
@@ -103,7 +103,7 @@ pub(crate) fn preempt(
 /// Asks the matching policies in shadow mode about the proposal of kube-scheduler. Only the observer gets their
 /// answers.
 pub(crate) fn shadow_preempt(caller: &Caller, group: &Group, pod: &Pod, proposal: &View) {
-    for member in group.answering(Mode::Shadow, Verb::Preempt, pod) {
+    for member in group.answering(Mode::Shadow, Verb::Preempt, pod, proposal.in_force()) {
         drop(caller.ask(member, Verb::Preempt, proposal.clone(), |ask, at| ask_preempt(member, ask, at)));
     }
 }
@@ -205,6 +205,12 @@ impl<'p> Preempting<'p> {
         self.node_set.whole_view().with_candidates(Arc::clone(&self.proposed))
     }
 
+    /// The policies in force that are asked this verb about the pod.
+    fn answering(&self, verb: Verb) -> Vec<&'p Arc<Member>> {
+        let (group, NodeSet { pod, whole, .. }) = (self.group, &self.node_set);
+        group.answering(Mode::Enforce, verb, pod, whole.cluster().map(AsRef::as_ref)).collect()
+    }
+
     /// The candidates that are left.
     fn left(&self) -> Vec<u32> {
         let origins = (0..).zip(&self.origins).filter(|(_, origin)| !self.dropped.contains_key(*origin));
@@ -214,7 +220,7 @@ impl<'p> Preempting<'p> {
     /// Puts candidates to these filters with their victims gone, and drops those that are refused.
     fn filter(&mut self, candidates: &[u32], asks: impl Fn(&Arc<Member>) -> bool) -> Result<(), DecideError> {
         let (mut nodes, mut reasons) = (FeasibleNodes::one_by_one(candidates.len()), Reasons::default());
-        for member in self.group.answering(Mode::Enforce, Verb::Filter, &self.node_set.pod).filter(|it| asks(it)) {
+        for member in self.answering(Verb::Filter).into_iter().filter(|it| asks(it)) {
             if nodes.is_empty() {
                 break;
             }
@@ -237,8 +243,7 @@ impl<'p> Preempting<'p> {
     /// Asks the filters without `preempt`, then the `preempt` policies one after another; each sees the candidates that
     /// the last left. New victims are put to all filters but those whose own `preempt` is still to come.
     fn run_chain(&mut self) -> Result<(), DecideError> {
-        let (group, pod) = (self.group, Arc::clone(&self.node_set.pod));
-        let chain: Vec<_> = group.answering(Mode::Enforce, Verb::Preempt, &pod).collect();
+        let chain = self.answering(Verb::Preempt);
         let is_among = |members: &[&Arc<Member>], one: &Arc<Member>| members.iter().any(|it| Arc::ptr_eq(it, one));
         self.filter(&self.left(), |filter| !is_among(&chain, filter))?;
         for (at, member) in chain.iter().enumerate() {

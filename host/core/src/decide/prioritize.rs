@@ -18,7 +18,11 @@ pub(crate) fn prioritize(
     scale: ScoreScale,
 ) -> Result<Vec<u32>, DecideError> {
     let all = context.node_set.whole_view();
-    let members = |verb| group.answering(Mode::Enforce, verb, context.pod()).filter(|member| member.config.weight > 0);
+    let members = |verb| {
+        group
+            .answering(Mode::Enforce, verb, context.pod(), context.in_force())
+            .filter(|member| member.config.weight > 0)
+    };
     // The value of each node is the weighted sum of its scores.
     let combined = &group.combined[Verb::Score as usize];
     let (lookups, mut nodes) = PolicyLookup::<u32>::of_all(members(Verb::Score), combined, &all);

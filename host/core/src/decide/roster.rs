@@ -7,7 +7,7 @@ use plimsoll_decision_cache::{Evict, evict_to};
 use crate::{
     cache::{DecisionCache, RecentCombined},
     decide::{Calls, Circuit},
-    model::{FactAccess, Mode, Pod, Policy, PolicyConfig, ShapeLimit, SidecarFacts, Verb, View},
+    model::{Cluster, FactAccess, Mode, Pod, Policy, PolicyConfig, ShapeLimit, SidecarFacts, Verb, View},
 };
 
 /// A policy that could not be loaded as its files stand now.
@@ -229,8 +229,7 @@ impl Group {
 
     /// Whether a filter that is in force may read the time.
     pub(crate) fn reads_time(&self) -> bool {
-        let reads = |member: &Arc<Member>| member.policy.imports().iter().any(|import| import == "host.now");
-        self.members.iter().any(|member| member.config.mode == Mode::Enforce && reads(member))
+        self.members.iter().any(|member| member.config.mode == Mode::Enforce && member.policy.reads().reads_time())
     }
 
     /// Whether kube-scheduler may ask for scores.
@@ -247,8 +246,14 @@ impl Group {
     }
 
     /// Those that are asked this verb about the pod in this mode, in order.
-    pub fn answering(&self, mode: Mode, verb: Verb, pod: &Pod) -> impl Iterator<Item = &Arc<Member>> {
-        self.members.iter().filter(move |member| member.answers(mode, verb, pod))
+    pub fn answering(
+        &self,
+        mode: Mode,
+        verb: Verb,
+        pod: &Pod,
+        cluster: Option<&Cluster>,
+    ) -> impl Iterator<Item = &Arc<Member>> {
+        self.members.iter().filter(move |member| member.answers(mode, verb, pod, cluster))
     }
 }
 
@@ -317,14 +322,15 @@ impl Member {
         self.config.mode == Mode::Enforce && self.policy.verbs().has(Verb::Filter) && self.may_count()
     }
 
-    /// Whether its module imports such a read, and its sidecar allows it to the filter.
+    /// Whether it may make such a read, and its sidecar allows it to the filter.
     pub fn may_count(&self) -> bool {
-        self.config.counts && self.policy.may_read_pods()
+        self.config.counts && self.policy.reads().counts_pods()
     }
 
     /// Whether it is asked this verb about the pod in this mode.
-    pub fn answers(&self, mode: Mode, verb: Verb, pod: &Pod) -> bool {
-        self.config.mode == mode && self.policy.verbs().has(verb) && self.config.matches.accepts(pod)
+    pub fn answers(&self, mode: Mode, verb: Verb, pod: &Pod, cluster: Option<&Cluster>) -> bool {
+        let namespace = || cluster.and_then(|cluster| cluster.namespace(pod.namespace()));
+        self.config.mode == mode && self.policy.verbs().has(verb) && self.config.matches.accepts(pod, namespace())
     }
 }
 

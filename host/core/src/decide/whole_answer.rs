@@ -56,17 +56,17 @@ pub(crate) fn complete(
         let Some(known) = cluster.slots().get(slot as usize) else { continue };
         let (reason, unresolvable) = match (of_policy, filters.verdict(known)) {
             (of_policy, ModelVerdict::Rejects { text, unresolvable }) if is_large || of_policy.is_none() => {
-                let number = reasons.number(RejectedBy::KubeScheduler, &text);
+                let number = reasons.number(&RejectedBy::KubeScheduler, &text);
                 (number, unresolvable || of_policy.is_some_and(|(_, unresolvable)| unresolvable))
             }
             (Some((Reason { by, text }, unresolvable)), own) => {
                 let helps = !unresolvable && matches!(own, ModelVerdict::Rejects { unresolvable: false, .. });
-                (reasons.number(by.clone(), text), !helps)
+                (reasons.number(by, text), !helps)
             }
             // Where it was tried in vain, kube-scheduler's own status stands: it may say that preemption helps.
             (None, ModelVerdict::Accepts) if judged.is_some() && !is_vain(known) => {
                 free.untried.push(slot);
-                (reasons.number(RejectedBy::Plimsoll, &filters.why_not_offered(NOT_OFFERED)), true)
+                (reasons.number(&RejectedBy::Plimsoll, &filters.why_not_offered(NOT_OFFERED)), true)
             }
             _ => continue,
         };
@@ -109,7 +109,7 @@ pub(crate) fn filter_all(
         let mut reasons = Reasons::of(std::mem::take(&mut outcome.reasons));
         outcome.rejected.extend(next.rejected.iter().map(|rejection| {
             let Reason { by, text } = next.reason(*rejection);
-            Rejection { node: left[rejection.node as usize], reason: reasons.number(by.clone(), text), ..*rejection }
+            Rejection { node: left[rejection.node as usize], reason: reasons.number(by, text), ..*rejection }
         }));
         outcome.rejected.sort_unstable_by_key(|rejection| rejection.node);
         outcome.reasons = reasons.into_all();

@@ -81,7 +81,9 @@ impl Deciding<'_> {
         {
             gateway.leave(query.pod.uid());
         }
-        let is_own_nomination = self.note_nomination(query, now);
+        // Where clients are authenticated, only kube-scheduler's questions are kept, and change what becomes of a pod.
+        let is_scheduler = query.may_bind || gateway.binder.get().is_none();
+        let is_own_nomination = is_scheduler && self.note_nomination(query, now);
         let context = self.context(query, OwnPlace::AsThePodSays)?;
         let (mut outcome, mut after) = self.decide(&self.caller(query.received), |caller| {
             let outcome = decide::filter(caller, &self.group, &context)?;
@@ -98,7 +100,9 @@ impl Deciding<'_> {
             self.give_place(early, query, &context, &mut outcome);
         }
         let left = query.nodes.len() - outcome.rejected.len();
-        if left == 0 && context.len() > 0 {
+        if !is_scheduler {
+            // Its answer is about the nodes that it names.
+        } else if left == 0 && context.len() > 0 {
             self.refuse(query, &context, is_own_nomination, &mut outcome)?;
         } else {
             gateway.waiting.passed(&self.name, &query.pod, context.len(), now);
@@ -115,16 +119,21 @@ impl Deciding<'_> {
     /// Whether the pod gets one node, and a tentative place there.
     ///
     /// # Errors
-    /// If another replica gives places.
+    /// If another replica gives places, or none does.
     fn early_pod(&self, query: &Query<'_>) -> Result<Option<EarlyPod>, DecideError> {
         let gateway = self.gateway;
         let (Some(binder), Some(_)) = (gateway.binder.get(), gateway.places.get()) else { return Ok(None) };
         let Some(early) = decide::early_pod(&self.group, query, self.cluster()) else { return Ok(None) };
         match binder.leader() {
-            Leader::ThisReplica if !binder.has_just_begun() => Ok(Some(early)),
+            // A leader before this one may have given places that only the watch will show. A pod with a node of its own
+            // choice would be half of a gang, or tied to a full node; after an error kube-scheduler tries it again.
+            Leader::ThisReplica if binder.has_just_begun() => {
+                Err(Unbound::NoLeader("it has just begun to lead, and gives no places for 2 s".to_owned()).into())
+            }
+            Leader::ThisReplica => Ok(Some(early)),
             // kube-scheduler may reach any replica; only the leader gives places.
             Leader::Peer(url) => Err(DecideError::Elsewhere(url)),
-            Leader::ThisReplica | Leader::Nobody(_) => Ok(None),
+            Leader::Nobody(why) => Err(Unbound::NoLeader(why).into()),
         }
     }
 
@@ -139,6 +148,7 @@ impl Deciding<'_> {
         let Some(node) = context.node_name(index) else { return };
         if gateway.early.give(early, &query.pod, now) {
             gateway.hold(&query.pod, &node, now + MAX_LIFETIME);
+            gateway.nominations.prolong(query.pod.uid(), &node, now + MAX_LIFETIME);
             gateway.notify_keeper();
         }
     }
@@ -236,7 +246,11 @@ impl Deciding<'_> {
         let asking = (&caller, &self.group, self.moment.clone(), yields);
         // The newest cluster, each time: a bind is decided by what earlier binds have taken.
         let bound = decide::bind(asking, binder.as_ref(), query, call, &gateway.binds, || gateway.cluster());
-        gateway.early.settled(&query.uid, gateway.clock.now());
+        if bound.is_ok() {
+            gateway.early.settled(&query.uid, gateway.clock.now());
+        } else if gateway.early.not_bound(&query.uid) {
+            gateway.end_places(&[query.uid.as_ref().into()]);
+        }
         bound
     }
 
@@ -305,8 +319,8 @@ impl Deciding<'_> {
 
     /// Defers the calls of shadow policies until after the reply.
     fn defer_shadow(&self, after: &mut PostReplyWork, context: RequestContext, verbs: &'static [Verb]) {
-        let (pod, group) = (context.pod(), self.group.clone());
-        let in_shadow = |verb: &Verb| group.answering(Mode::Shadow, *verb, pod).next().is_some();
+        let (pod, known, group) = (context.pod(), context.in_force(), self.group.clone());
+        let in_shadow = |verb: &Verb| group.answering(Mode::Shadow, *verb, pod, known).next().is_some();
         if verbs.iter().any(in_shadow) {
             after.guest_calls.push(self.shadow(move |caller| decide::shadow(caller, &group, &context, verbs)));
         }

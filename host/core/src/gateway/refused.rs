@@ -27,7 +27,7 @@ impl Deciding<'_> {
         let gateway = self.gateway;
         let uid = query.pod.uid();
         if query.nodes.len() > 1 && gateway.nominations.tried(uid, node, now) {
-            gateway.leave(uid);
+            gateway.end_nominated_place(uid);
             gateway.notify_keeper();
         }
         gateway.waiting.nominated(uid).is_some_and(|shown| shown.is_own && *shown.node == *node)
@@ -52,11 +52,14 @@ impl Deciding<'_> {
         let is_sample = self.may_be_sample(query, now);
         let completes = is_sample && gateway.knows_whole_cluster() && Self::names_nodes_freely(query);
         let free = if completes { self.complete(query, context, outcome) } else { FreeNodes::default() };
-        let may_nominate = !free.untried.is_empty() && gateway.nominates();
-        if may_nominate && let Some(Leader::Peer(url)) = gateway.binder.get().map(|binder| binder.leader()) {
-            // One replica nominates, so that no two pods are nominated for one place.
-            return Err(DecideError::Elsewhere(url));
-        }
+        // One replica nominates, so that no two pods are nominated for one place.
+        let may_nominate = !free.untried.is_empty()
+            && gateway.nominates()
+            && match gateway.binder.get().map(|binder| binder.leader()) {
+                Some(Leader::Peer(url)) => return Err(DecideError::Elsewhere(url)),
+                Some(Leader::Nobody(_)) => false,
+                Some(Leader::ThisReplica) | None => true,
+            };
         let is_large = || cluster.is_some_and(|cluster| cluster.slots().len() > MAX_NAMED);
         let is_small = is_sample && (!completes || is_large());
         let whole = cluster.filter(|_| completes).map(|cluster| cluster.slots().len());
@@ -157,7 +160,11 @@ impl Deciding<'_> {
         if !gateway.waiting.is_shown(pod.uid()) {
             return None;
         }
+        // Another's nomination, above all one of preemption, stays: with one over it a second victim was evicted.
         let shown = gateway.waiting.nominated(pod.uid());
+        if shown.as_ref().is_some_and(|shown| !shown.is_own) {
+            return None;
+        }
         gateway.nominations.choose(pod, slot, shown, now);
         gateway.hold(pod, slot.node.name(), now + 2 * LIFETIME);
         gateway.notify_keeper();

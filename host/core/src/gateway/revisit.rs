@@ -69,8 +69,9 @@ impl Gateway {
     /// kube-scheduler's own.
     fn would_keep_a_node(&self, due: &DuePod, cluster: &Arc<Cluster>) -> Result<bool, DecideError> {
         let received = self.clock.now();
-        let Some(groups) = self.groups_of_waiting(due).filter(|groups| !groups.is_empty()) else { return Ok(false) };
-        let deciding = Deciding { cluster: Some(Arc::clone(cluster)), ..self.begin(&groups[0].0)? };
+        let groups = self.groups_of_waiting(due);
+        let Some((first, _)) = groups.first() else { return Ok(false) };
+        let deciding = Deciding { cluster: Some(Arc::clone(cluster)), ..self.begin(first)? };
         let nodes = Nodes::Slots { cluster: Some(cluster), slots: cluster.all_slots() };
         let query = Query { pod: Arc::clone(&due.pod), nodes, received, may_bind: false };
         let context = deciding.context(&query, OwnPlace::AsThePodSays)?;
@@ -94,14 +95,17 @@ impl Gateway {
     }
 
     /// The groups that kube-scheduler has asked about the pod, or after a start those that have a filter for it.
-    fn groups_of_waiting(&self, due: &DuePod) -> Option<Vec<(Arc<str>, Group)>> {
+    fn groups_of_waiting(&self, due: &DuePod) -> Vec<(Arc<str>, Group)> {
         let roster = self.roster();
         let of = |(name, group): (&Arc<str>, &Group)| (Arc::clone(name), group.clone());
         if due.groups.is_empty() {
-            let is_asked = |group: &Group| group.answering(Mode::Enforce, Verb::Filter, &due.pod).next().is_some();
-            return Some(roster.groups().filter(|(_, group)| is_asked(group)).map(of).collect());
+            let cluster = self.cluster();
+            let is_asked = |group: &Group| {
+                group.answering(Mode::Enforce, Verb::Filter, &due.pod, cluster.as_deref()).next().is_some()
+            };
+            return roster.groups().filter(|(_, group)| is_asked(group)).map(of).collect();
         }
-        // A group that is gone: kube-scheduler's request would fail.
-        due.groups.iter().map(|name| roster.named(name).map(of)).collect()
+        // kube-scheduler may ask others since a group is gone.
+        due.groups.iter().filter_map(|name| roster.named(name)).map(of).collect()
     }
 }

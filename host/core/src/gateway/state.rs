@@ -251,9 +251,11 @@ impl Gateway {
                 match self.nominations.shown(shown, now) {
                     NominationNews::Nothing => {}
                     NominationNews::Due => self.notify_keeper(),
-                    NominationNews::Cancelled => self.leave(uid),
+                    NominationNews::Cancelled => self.end_nominated_place(uid),
                 }
-                if shown.nominated.as_ref().is_some_and(|nominated| !nominated.is_own) {
+                // The same nomination again is no news: the pod may have got a place since.
+                let is_news = self.waiting.nominated(uid) != shown.nominated;
+                if is_news && shown.nominated.as_ref().is_some_and(|nominated| !nominated.is_own) {
                     self.early.settled(uid, now);
                 } else if self.early.shown(&shown.pod) {
                     self.end_places(&[uid.into()]);
@@ -315,7 +317,7 @@ impl Gateway {
     /// A nomination was sent; `is_written`: the API server has taken it.
     pub fn nomination_sent(&self, patch: &NominationPatch, is_written: bool) {
         if !self.nominations.sent(patch, is_written, self.clock.now()) {
-            self.leave(patch.pod.uid());
+            self.end_nominated_place(patch.pod.uid());
         }
     }
 
@@ -346,6 +348,13 @@ impl Gateway {
     pub(super) fn leave(&self, uid: &str) {
         if let Some(places) = self.places.get() {
             places.leave(uid);
+        }
+    }
+
+    /// Ends the place of a pod that is nominated no more, unless it has one by an answer of a filter.
+    pub(super) fn end_nominated_place(&self, uid: &str) {
+        if !self.early.has(uid) {
+            self.leave(uid);
         }
     }
 

@@ -155,8 +155,13 @@ impl Cluster {
         of(self) == of(other)
     }
 
+    /// Whether it knows namespaces.
+    pub fn knows_namespaces(&self) -> bool {
+        self.namespaces.as_ref().is_some_and(|all| !all.is_empty())
+    }
+
     /// The namespace with this name; none if it is not known.
-    pub(crate) fn namespace(&self, name: &str) -> Option<&Namespace> {
+    pub fn namespace(&self, name: &str) -> Option<&Namespace> {
         self.namespaces.as_ref()?.get(name).map(AsRef::as_ref)
     }
 

@@ -95,30 +95,26 @@ impl<'p> SchedulerFilters<'p> {
     /// constraints, otherwise over its nodes.
     pub fn rejection(&self, Slot { node, placed }: &Slot) -> Option<SchedulerRejection<'_>> {
         let placed = placed.as_deref();
-        let has_name = !self.has_node_name || self.pod.node() == Some(node.name());
-        let is_schedulable = !node.unschedulable() || self.tolerates_cordon;
-        let table: [(bool, _, &'static [&'static str], _); 5] = [
-            (has_name, "NodeName", &["node(s) didn't match the requested node name"], true),
-            (is_schedulable, "NodeUnschedulable", &["node(s) were unschedulable"], true),
-            (self.choice.tolerates_all(node.taints()), "TaintToleration", &["node(s) had untolerated taint(s)"], true),
-            (
-                self.choice.is_selected(node),
-                "NodeAffinity",
-                &["node(s) didn't match Pod's node affinity/selector"],
-                true,
-            ),
-            (
-                self.has_ports(placed),
-                "NodePorts",
-                &["node(s) didn't have free ports for the requested pod ports"],
-                false,
-            ),
-        ];
-        let first = table.into_iter().find(|(passes, ..)| !passes);
-        let rejection =
-            first.map(|(_, plugin, reasons, unresolvable)| SchedulerRejection::new(plugin, reasons, unresolvable));
-        rejection
-            .or_else(|| self.fit.rejection(node, placed, self.cluster.device_classes()))
+        let reject = |plugin, reasons: &'static [&'static str], unresolvable| {
+            Some(SchedulerRejection::new(plugin, reasons, unresolvable))
+        };
+        if self.has_node_name && self.pod.node() != Some(node.name()) {
+            return reject("NodeName", &["node(s) didn't match the requested node name"], true);
+        }
+        if node.unschedulable() && !self.tolerates_cordon {
+            return reject("NodeUnschedulable", &["node(s) were unschedulable"], true);
+        }
+        if !self.choice.tolerates_all(node.taints()) {
+            return reject("TaintToleration", &["node(s) had untolerated taint(s)"], true);
+        }
+        if !self.choice.is_selected(node) {
+            return reject("NodeAffinity", &["node(s) didn't match Pod's node affinity/selector"], true);
+        }
+        if !self.has_ports(placed) {
+            return reject("NodePorts", &["node(s) didn't have free ports for the requested pod ports"], false);
+        }
+        self.fit
+            .rejection(node, placed, self.cluster.device_classes())
             .or_else(|| self.spread.rejection(node, &self.choice))
             .or_else(|| self.inter_pod_affinity.rejection(node))
     }

@@ -1,5 +1,6 @@
 //! The port behind which guests live: a [`Policy`] answers within the bounds of an [`Ask`].
 
+mod interpreted;
 mod node_source;
 
 use std::{
@@ -7,9 +8,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-pub use self::node_source::NodeSource;
 pub(crate) use self::node_source::{NodeList, ViewedNodes};
-use crate::model::{BindAnswer, Fault, FaultKind, Origin, Preemption, Verb, Verbs, Verdict, View, read::COUNTING};
+pub use self::{interpreted::InterpretedPolicy, node_source::NodeSource};
+use crate::model::{BindAnswer, Fault, FaultKind, Origin, Preemption, ReadSet, Verb, Verbs, Verdict, View};
 
 crate::words! {
     /// Whether a decision waits for the answer of a call, which decides the call's share where there is not enough for
@@ -57,18 +58,12 @@ pub struct Ask {
 /// Several members of a roster may share one: settings come with the [`View`], bounds with the [`Ask`]. A verb without a
 /// method is one that the policy lacks.
 pub trait Policy: Send + Sync {
-    /// The verbs that the module exports.
+    /// The verbs that it answers.
     fn verbs(&self) -> Verbs;
 
-    /// The reads that the module imports, as `nodes.label`; empty where that is not known.
-    fn imports(&self) -> &[String] {
-        &[]
-    }
-
-    /// Whether its filter may read values that change when a pod is bound: the pods on nodes, their requests, counts of
-    /// the cluster.
-    fn may_read_pods(&self) -> bool {
-        self.imports().iter().any(|import| COUNTING.contains(&import.as_str()))
+    /// The reads that it may make; none where they are not known.
+    fn reads(&self) -> ReadSet {
+        ReadSet::default()
     }
 
     /// The program behind this policy, if it is one that answers on standard output.

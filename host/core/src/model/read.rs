@@ -1,13 +1,15 @@
 //! Every value that a policy can learn is the answer to one [`Read`], which `make generate` writes from the contract.
 
 mod generated;
+mod set;
 mod shown;
 
 use std::{borrow::Cow, sync::Arc};
 
-pub(crate) use self::generated::{COUNTING, ReadOf, ReadScope};
+pub(crate) use self::generated::{ReadOf, ReadScope};
 pub use self::{
     generated::{CandidateRead, NodeRead, PlacedRead, PodRead},
+    set::ReadSet,
     shown::Shown,
 };
 use crate::model::{
@@ -85,6 +87,9 @@ pub enum ReadError {
     /// It asks for a source of facts that the policy's sidecar, or its test case, does not name.
     #[error("the policy reads the source of facts '{0}', which is not named under `facts` of its sidecar or test case")]
     UndeclaredSource(Box<str>),
+    /// It asks for a value whose function the policy did not name as it was loaded.
+    #[error("the policy reads {0}, and did not say so as it was loaded")]
+    Undescribed(Box<str>),
     /// A filter asks for a value that changes when a pod is bound, and its sidecar says that it does not.
     #[error(
         "the filter counts pods, or reads those on a node ({0}), and its sidecar says `counts: false`: remove that line"

@@ -13,8 +13,8 @@ use std::sync::{Arc, atomic::AtomicU32};
 use plimsoll_decision_cache::{Fingerprint, Parts};
 
 use crate::model::{
-    Cluster, Columns, FactAccess, Facts, ImageName, NODE, PODS, Placed, Pod, ReadError, Recording, Slot, Value,
-    cluster::WholeCluster,
+    Cluster, Columns, FactAccess, Facts, ImageName, NODE, PODS, Placed, Pod, ReadError, ReadSet, Recording, Slot,
+    Value, cluster::WholeCluster,
 };
 
 pub use self::shape_limit::ShapeLimit;
@@ -47,6 +47,8 @@ pub struct View {
     facts: Option<Arc<Facts>>,
     /// The sources of facts that the policy may read; none: all.
     fact_access: Option<Arc<FactAccess>>,
+    /// The reads that the policy has named; none: it may make any.
+    reads: Option<ReadSet>,
     /// Whether reads of values that change when a pod is bound are errors.
     refuses_counts: bool,
     now: u64,
@@ -66,7 +68,8 @@ impl View {
     pub fn new(pod: Arc<Pod>, cluster: Arc<Cluster>, slots: Arc<[u32]>, now: u64) -> Self {
         let (candidates, gone) = (Arc::default(), Arc::default());
         let (settings, whole) = (Arc::from("null"), WholeCluster::all_of(Arc::clone(&cluster)));
-        let (shapes, facts, fact_access, asked_about, recording) = (None, None, None, None, None);
+        let (shapes, facts, fact_access, reads) = (None, None, None, None);
+        let (asked_about, recording) = (None, None);
         Self {
             pod,
             cluster,
@@ -76,6 +79,7 @@ impl View {
             shapes,
             facts,
             fact_access,
+            reads,
             refuses_counts: false,
             now,
             candidates,
@@ -143,6 +147,13 @@ impl View {
         self
     }
 
+    /// The same view, in which other reads are errors.
+    #[must_use]
+    pub(crate) fn with_reads(mut self, reads: ReadSet) -> Self {
+        self.reads = Some(reads);
+        self
+    }
+
     /// The same view with preemption candidates, one for each node.
     #[must_use]
     pub fn with_candidates(mut self, candidates: Arc<[Candidate]>) -> Self {
@@ -160,6 +171,11 @@ impl View {
     /// The pod being scheduled.
     pub fn pod(&self) -> &Pod {
         &self.pod
+    }
+
+    /// The snapshot of the whole cluster, which knows namespaces.
+    pub(crate) fn in_force(&self) -> Option<&Cluster> {
+        self.whole.cluster().map(AsRef::as_ref)
     }
 
     /// The same, to be kept.

@@ -34,6 +34,8 @@ match:
     - {key: tier, operator: NotIn, values: [test]}
     - {key: gpu, operator: Exists}
   resources: [example.com/gpu-mem]
+  namespaceSelector: {matchLabels: {tier: gold}}
+  exclude: {namespaces: [kube-system], namespaceSelector: {matchExpressions: [{key: ci, operator: Exists}]}}
 settings: {pools: [a, b], strict: true}
 facts: [load, prices.csv]
 absent: fail
@@ -58,6 +60,12 @@ places: all
             scheduler_names: Some(vec!["gpu-scheduler".into()]),
             pod_selector: Some(requirements),
             resources: Some(vec!["example.com/gpu-mem".into()]),
+            namespace_selector: Some(vec![requirement("tier", Operator::In, &["gold"])]),
+            exclude: Some(Box::new(Match {
+                namespaces: Some(vec!["kube-system".into()]),
+                namespace_selector: Some(vec![requirement("ci", Operator::Exists, &[])]),
+                ..Match::default()
+            })),
         },
         counts: true,
         places: PlaceMode::All,
@@ -118,7 +126,7 @@ fn settings_are_the_json_of_their_yaml() {
 
 #[test]
 fn each_mistake_is_told_with_place_field_and_expectation() {
-    let keys = "module, mode, order, weight, onError, timeout, memory, digest, facts, absent, counts, places, stdio, match, settings";
+    let keys = "module, mode, order, weight, onError, timeout, memory, digest, facts, absent, counts, places, stdio, match, cel, settings";
     let timeout = "expected a duration such as 100ms or 2s, more than 0 and at most 60s";
     let memory = "expected a quantity such as 64Mi, at least 64Ki and at most 1024Mi (--max-policy-memory)";
     let digest = "expected sha256: and 64 hexadecimal digits in lower case";
@@ -134,7 +142,7 @@ fn each_mistake_is_told_with_place_field_and_expectation() {
         ("onerror: fail", format!("1:1: unknown key 'onerror': expected one of {keys}")),
         (
             "match: {namespace: [a]}",
-            "1:9: match: unknown key 'namespace': expected one of namespaces, schedulerNames, podSelector, resources"
+            "1:9: match: unknown key 'namespace': expected one of namespaces, namespaceSelector, schedulerNames, podSelector, resources, exclude"
                 .to_owned(),
         ),
         ("mode: of", "1:7: mode: found 'of': expected one of enforce, shadow, off".to_owned()),
@@ -166,9 +174,29 @@ fn each_mistake_is_told_with_place_field_and_expectation() {
         ("match: {namespaces: ml}", "1:21: match.namespaces: expected a list".to_owned()),
         ("match: {namespaces: [a, {}]}", "1:25: match.namespaces[1]: expected text".to_owned()),
         (
-            "match: {namespaces: ['a b']}",
-            "1:22: match.namespaces[0]: found 'a b': expected a name without spaces".to_owned(),
+            "match: {schedulerNames: ['a b']}",
+            "1:26: match.schedulerNames[0]: found 'a b': expected a name without spaces".to_owned(),
         ),
+        // Values that no object can have, so that they match nothing.
+        ("match: {namespaces: [a, 'team-*']}", format!("1:25: match.namespaces[1]: found 'team-*': {NAMESPACE}")),
+        ("match: {namespaces: [Web]}", format!("1:22: match.namespaces[0]: found 'Web': {NAMESPACE}")),
+        ("match: {namespaces: [a.b]}", format!("1:22: match.namespaces[0]: found 'a.b': {NAMESPACE}")),
+        ("match: {resources: [gpu*]}", format!("1:21: match.resources[0]: found 'gpu*': {QUALIFIED}")),
+        ("match: {resources: [a/b/c]}", format!("1:21: match.resources[0]: found 'a/b/c': {QUALIFIED}")),
+        (
+            "match: {podSelector: {matchLabels: {team: 'a b'}}}",
+            format!("1:43: match.podSelector.matchLabels.team: found 'a b': {LABEL_VALUE}"),
+        ),
+        (
+            "match: {namespaceSelector: {matchExpressions: [{key: -a, operator: Exists}]}}",
+            format!("1:54: match.namespaceSelector.matchExpressions[0].key: found '-a': {QUALIFIED}"),
+        ),
+        (
+            "match: {namespaceSelector: {matchExpressions: [{key: a, operator: NotIn, values: [b, 'c*']}]}}",
+            format!("1:86: match.namespaceSelector.matchExpressions[0].values: found 'c*': {LABEL_VALUE}"),
+        ),
+        ("match: {exclude: {}}", "1:18: match.exclude: it leaves every pod out: expected at least one part".to_owned()),
+        ("match: {exclude: {namespaces: [A]}}", format!("1:32: match.exclude.namespaces[0]: found 'A': {NAMESPACE}")),
         (
             "match: {podSelector: {matchExpressions: [{key: a, operator: In}]}}",
             format!("1:42: {expressions}.values: In with no values: expected at least one"),

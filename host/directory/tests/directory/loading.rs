@@ -1,7 +1,9 @@
 use std::fs;
 
 use plimsoll_core::{Mode, PolicyState};
-use plimsoll_directory::{ChangeKind, Directory, DirectoryConfig, DirectoryError, PolicyChange, load_one};
+use plimsoll_directory::{
+    ChangeKind, Directory, DirectoryConfig, DirectoryError, PolicyChange, load_one, policy_files,
+};
 
 use crate::{
     fake::{FakeLoader, good},
@@ -85,7 +87,7 @@ fn each_refusal_names_file_and_expectation() {
         (&[("x.wasm", "")], "x.wasm: no module: expected 'good TAG end'"),
         (
             &[("x.yaml", "order: 1")],
-            "x.yaml: there is no module for this sidecar: expected the file x.wasm or the key 'module'",
+            "x.yaml: there is no module for this sidecar: expected the file x.wasm, or the key 'module' or 'cel'",
         ),
         (
             &[("x.yaml", "module: y.wasm")],
@@ -97,7 +99,7 @@ fn each_refusal_names_file_and_expectation() {
         ),
         (
             &[("x.wasm", "good v1 end"), ("x.yaml", "ordre: 1")],
-            "x.yaml:1:1: unknown key 'ordre': expected one of module, mode, order, weight, onError, timeout, memory, digest, facts, absent, counts, places, stdio, match, settings",
+            "x.yaml:1:1: unknown key 'ordre': expected one of module, mode, order, weight, onError, timeout, memory, digest, facts, absent, counts, places, stdio, match, cel, settings",
         ),
         (
             &[("x.wasm", "good v1 end"), ("x.yaml", "order: 1"), ("x.yml", "order: 2")],
@@ -195,16 +197,13 @@ fn a_directory_with_too_many_files_is_an_error() {
 fn one_policy_is_loaded_by_itself() {
     let world = World::new();
     world.write("x.wasm", &good("v1"));
-    world.write("strict.yaml", "settings: v1\norder: 7\n");
-    let load = |sidecar: Option<&str>| {
-        let sidecar = sidecar.map(|name| world.path(name));
-        load_one(&world.path("x.wasm"), sidecar.as_deref(), &FakeLoader::default())
-    };
-    assert_eq!(&*load(None).unwrap().name, "x");
-    let member = load(Some("strict.yaml")).unwrap();
+    world.write("strict.yaml", "module: x.wasm\nsettings: v1\norder: 7\n");
+    let load = |name: &str| load_one(&policy_files(&world.path(name))?, &FakeLoader::default());
+    assert_eq!(&*load("x.wasm").unwrap().name, "x");
+    let member = load("strict.yaml").unwrap();
     assert_eq!((&*member.name, member.config.order), ("strict", 7));
-    world.write("strict.yaml", "settings: v2\n");
-    assert!(load(Some("strict.yaml")).unwrap_err().to_string().ends_with("settings refused: \"v2\" is not for v1"));
+    world.write("strict.yaml", "module: x.wasm\nsettings: v2\n");
+    assert!(load("strict.yaml").unwrap_err().to_string().ends_with("settings refused: \"v2\" is not for v1"));
 }
 
 #[test]

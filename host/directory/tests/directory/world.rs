@@ -12,7 +12,9 @@ use std::{
 };
 
 use plimsoll_core::{Loader, Member, Roster};
-use plimsoll_directory::{Directory, DirectoryConfig, DirectoryWatch, PolicyChange, RosterUpdate};
+use plimsoll_directory::{
+    Directory, DirectoryConfig, DirectoryWatch, PolicyChange, RosterUpdate, load_one, policy_files,
+};
 use tempfile::TempDir;
 
 use crate::fake::FakeLoader;
@@ -175,7 +177,7 @@ pub(crate) fn digest_of(tag: &str) -> String {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("x.wasm");
     fs::write(&path, crate::fake::good(tag)).unwrap();
-    plimsoll_directory::load_one(&path, None, &FakeLoader::default()).unwrap().digest.into()
+    load_one(&policy_files(&path).unwrap(), &FakeLoader::default()).unwrap().digest.into()
 }
 
 /// Everything that tells one roster from another: digest, settings and mode by id, and the ids that failed.

@@ -2,13 +2,16 @@
 
 use std::{collections::BTreeMap, ops::RangeInclusive, path::Path, sync::Arc, time::Duration};
 
-use http::Uri;
+use http::{
+    HeaderName, HeaderValue, Uri,
+    header::{AUTHORIZATION, CONTENT_LENGTH, HOST, TRANSFER_ENCODING},
+};
 use plimsoll_core::{check_source_name, quotable};
 use plimsoll_yaml::{FieldError, position};
 use serde::Deserialize;
 use serde_saphyr::Spanned;
 
-use super::source::{HttpSource, Round, STEPS, SampleKey, SourceConfig, SourceKind};
+use super::source::{HttpSource, Login, Round, STEPS, SampleKey, SourceConfig, SourceKind};
 
 /// Maximum sources; each has a task.
 const MAX_SOURCES: usize = 64;
@@ -59,7 +62,12 @@ struct RawPrometheus {
     every: Option<Text>,
     timeout: Option<Text>,
     bearer_token_file: Option<Text>,
+    basic_auth: Option<Spanned<RawBasicAuth>>,
+    #[serde(default)]
+    headers: BTreeMap<String, Text>,
     ca_file: Option<Text>,
+    cert_file: Option<Text>,
+    key_file: Option<Text>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -69,7 +77,19 @@ struct RawHttp {
     every: Option<Text>,
     timeout: Option<Text>,
     bearer_token_file: Option<Text>,
+    basic_auth: Option<Spanned<RawBasicAuth>>,
+    #[serde(default)]
+    headers: BTreeMap<String, Text>,
     ca_file: Option<Text>,
+    cert_file: Option<Text>,
+    key_file: Option<Text>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct RawBasicAuth {
+    username: Text,
+    password_file: Text,
 }
 
 #[derive(Debug, Deserialize)]
@@ -115,9 +135,9 @@ fn resolve_source(name: &str, raw: Spanned<RawSource>, directory: &Path) -> Resu
         }
         (None, Some(raw), None, None) => {
             let fields = of_kind("http");
-            let source =
-                fields.http_source(fields.url(&raw.url)?, raw.bearer_token_file.as_ref(), raw.ca_file.as_ref())?;
-            (fields, SourceKind::Http(source), raw.every, raw.timeout)
+            let (every, timeout) = (raw.every.clone(), raw.timeout.clone());
+            let source = fields.http_source(fields.url(&raw.url)?, &raw)?;
+            (fields, SourceKind::Http(source), every, timeout)
         }
         (None, None, Some(RawConfigMap { namespace, name, every, timeout }), None) => {
             (of_kind("configMap"), SourceKind::ConfigMap { namespace, name }, every, timeout)
@@ -170,8 +190,11 @@ impl Fields<'_> {
             (None, Some(key)) => SampleKey::Label(key.value.into()),
             (Some(_), Some(key)) => return Err(self.wrong("key", &key, "expected either `node` or `key`, not both")),
         };
-        let source = self.http_source(url, raw.bearer_token_file.as_ref(), raw.ca_file.as_ref())?;
-        Ok(SourceKind::Prometheus(source, key))
+        let RawPrometheus { url: at, bearer_token_file, basic_auth, headers, ca_file, cert_file, key_file, .. } = raw;
+        let (every, timeout) = (None, None);
+        let raw =
+            RawHttp { url: at, every, timeout, bearer_token_file, basic_auth, headers, ca_file, cert_file, key_file };
+        Ok(SourceKind::Prometheus(self.http_source(url, &raw)?, key))
     }
 
     fn url(&self, text: &Text) -> Result<Uri, FieldError> {
@@ -196,19 +219,53 @@ impl Fields<'_> {
         Ok(url)
     }
 
-    fn http_source(
-        &self,
-        url: Uri,
-        token: Option<&Text>,
-        authorities: Option<&Text>,
-    ) -> Result<HttpSource, FieldError> {
+    fn http_source(&self, url: Uri, raw: &RawHttp) -> Result<HttpSource, FieldError> {
         let path = |text: &Text| self.directory.join(&text.value);
-        let source = HttpSource { url, bearer_token_file: token.map(path), ca_file: authorities.map(path) };
-        if let Some(token) = token.filter(|_| !source.is_https() && !source.is_loopback()) {
-            let text = "the token would be sent in the clear: expected a url with https, or on this machine";
-            return Err(self.error("bearerTokenFile", token, text.to_owned()));
+        let (secret, login) = match (&raw.bearer_token_file, &raw.basic_auth) {
+            (Some(_), Some(basic)) => {
+                let text = "expected either bearerTokenFile or basicAuth, not both".to_owned();
+                return Err(self.error("basicAuth", basic, text));
+            }
+            (Some(token), None) => (Some(("bearerTokenFile", token)), Some(Login::Bearer(path(token)))),
+            (None, Some(basic)) => {
+                let RawBasicAuth { username, password_file } = &basic.value;
+                if username.value.contains([':', '\r', '\n']) {
+                    return Err(self.wrong("basicAuth.username", username, "expected a name without ':'"));
+                }
+                let login = Login::Basic(username.value.as_str().into(), path(password_file));
+                (Some(("basicAuth.passwordFile", password_file)), Some(login))
+            }
+            (None, None) => (None, None),
+        };
+        let certificate = match (&raw.cert_file, &raw.key_file) {
+            (Some(cert), Some(key)) => Some((path(cert), path(key))),
+            (None, None) => None,
+            (Some(at), None) => return Err(self.wrong("certFile", at, "expected keyFile beside it")),
+            (None, Some(at)) => return Err(self.wrong("keyFile", at, "expected certFile beside it")),
+        };
+        let headers = raw.headers.iter().map(|(name, value)| self.header(name, value)).collect::<Result<_, _>>()?;
+        let ca_file = raw.ca_file.as_ref().map(path);
+        let source = HttpSource { url, headers, login, certificate, ca_file };
+        if let Some(cert) = raw.cert_file.as_ref().filter(|_| !source.is_https()) {
+            return Err(self.error("certFile", cert, "expected a url with https".to_owned()));
+        }
+        if let Some((key, file)) = secret.filter(|_| !source.is_https() && !source.is_loopback()) {
+            let text = "the secret would be sent in the clear: expected a url with https, or on this machine";
+            return Err(self.error(key, file, text.to_owned()));
         }
         Ok(source)
+    }
+
+    fn header(&self, name: &str, value: &Text) -> Result<(HeaderName, HeaderValue), FieldError> {
+        let wrong = |text: &str| self.error(&format!("headers.{}", quotable(name)), value, text.to_owned());
+        let parsed = HeaderName::try_from(name).map_err(|_| wrong("expected the name of a header"))?;
+        if [AUTHORIZATION, HOST, CONTENT_LENGTH, TRANSFER_ENCODING].contains(&parsed) {
+            return Err(wrong(
+                "plimsoll writes this header itself: expected bearerTokenFile or basicAuth for a secret",
+            ));
+        }
+        let value = HeaderValue::try_from(&value.value);
+        Ok((parsed, value.map_err(|_| wrong("expected a value of printable ASCII"))?))
     }
 
     /// The reason says why the bounds are these, where another field decides.

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, net::IpAddr, ops::RangeInclusive, path::PathBuf, sync::Arc, time::Duration};
 
-use http::{Uri, uri::Scheme};
+use http::{HeaderName, HeaderValue, Uri, uri::Scheme};
 use plimsoll_core::Real;
 
 /// The least and the greatest step. Below and above them an `f64` has too few digits for its multiples.
@@ -35,13 +35,24 @@ pub(crate) enum SourceKind {
     File(PathBuf),
 }
 
-/// A URL, and the files that a request to it needs.
+/// A URL, and what a request to it needs.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct HttpSource {
     pub(crate) url: Uri,
-    pub(crate) bearer_token_file: Option<PathBuf>,
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
+    pub(crate) login: Option<Login>,
+    /// The files of the client's certificate and its key.
+    pub(crate) certificate: Option<(PathBuf, PathBuf)>,
     /// The authorities that sign the server's certificate; none: those of the system.
     pub(crate) ca_file: Option<PathBuf>,
+}
+
+/// The file with the secret that names the client.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Login {
+    Bearer(PathBuf),
+    /// The user, and the file with the password.
+    Basic(Box<str>, PathBuf),
 }
 
 /// The key of a sample's fact.

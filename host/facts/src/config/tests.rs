@@ -28,7 +28,7 @@ fn a_file_has_sources_of_each_kind() {
     assert_eq!((carbon.every, carbon.timeout, carbon.max_age), (300, 10, 1500).map_seconds());
     assert_eq!(carbon.kind.place(), "https://c/zones.json");
     let SourceKind::Http(http) = &carbon.kind else { panic!("{carbon:?}") };
-    assert_eq!(http.bearer_token_file.as_deref(), Some(Path::new("/etc/plimsoll/token")));
+    assert_eq!(http.login, Some(Login::Bearer("/etc/plimsoll/token".into())));
     assert_eq!(http.ca_file.as_deref(), Some(Path::new("/ca.crt")));
     assert_eq!((load.every, load.timeout, load.max_age), (10, 10, 120).map_seconds());
     assert_eq!(load.round, Round::to(0.05));
@@ -101,8 +101,27 @@ fn an_error_names_line_and_field() {
         ),
         (
             "a: {http: {url: 'http://b', bearerTokenFile: t}}\n".to_owned(),
-            "1:46: a.http.bearerTokenFile: the token would be sent in the clear: expected a url with https, or on this machine",
+            "1:46: a.http.bearerTokenFile: the secret would be sent in the clear: expected a url with https, or on this machine",
         ),
+        (
+            prometheus(", basicAuth: {username: u, passwordFile: p}"),
+            "1:84: a.prometheus.basicAuth.passwordFile: the secret would be sent in the clear: expected a url with https, or on this machine",
+        ),
+        (
+            prometheus(", basicAuth: {username: u, passwordFile: p}, bearerTokenFile: t"),
+            "1:56: a.prometheus.basicAuth: expected either bearerTokenFile or basicAuth, not both",
+        ),
+        (
+            prometheus(", basicAuth: {username: 'u:v', passwordFile: p}"),
+            "1:67: a.prometheus.basicAuth.username: found 'u:v': expected a name without ':'",
+        ),
+        (
+            prometheus(", headers: {Authorization: x}"),
+            "1:70: a.prometheus.headers.Authorization: plimsoll writes this header itself: expected bearerTokenFile or basicAuth for a secret",
+        ),
+        (prometheus(", headers: {'a b': x}"), "1:62: a.prometheus.headers.a b: expected the name of a header"),
+        (prometheus(", certFile: c"), "1:55: a.prometheus.certFile: found 'c': expected keyFile beside it"),
+        (prometheus(", certFile: c, keyFile: k"), "1:55: a.prometheus.certFile: expected a url with https"),
         ("a: {file: {path: a.csv}}\na: {file: {path: b.csv}}\n".to_owned(), "2:1: the key 'a' is there twice"),
     ];
     for (text, expected) in table {

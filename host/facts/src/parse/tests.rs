@@ -8,7 +8,7 @@ use super::*;
 
 fn vector_of(samples: &[Value]) -> Vec<u8> {
     let data = json!({"resultType": "vector", "result": samples});
-    json!({"status": "success", "data": data, "warnings": ["x"]}).to_string().into_bytes()
+    json!({"status": "success", "data": data, "infos": ["x"]}).to_string().into_bytes()
 }
 
 fn sample(instance: &str, value: &str) -> Value {
@@ -16,7 +16,7 @@ fn sample(instance: &str, value: &str) -> Value {
 }
 
 fn read(body: &[u8], key: &SampleKey) -> Result<Vec<(String, String)>, String> {
-    prometheus(body, key, None).map(|facts| sorted(&facts))
+    prometheus(body, key, None).map(|parsed| sorted(&parsed.facts))
 }
 
 fn sorted(facts: &FactSource) -> Vec<(String, String)> {
@@ -82,13 +82,31 @@ fn one_value_has_the_key_value() {
 }
 
 #[test]
-fn two_values_for_one_node_are_refused_unless_they_are_equal() {
-    let body = |second: &str| vector_of(&[sample("a:1", "0.11"), sample("a:2", second)]);
-    assert_eq!(read(&body("0.110"), &node()), Ok(pairs(&[("a", "0.11")])));
-    let error = read(&body("0.12"), &node()).unwrap_err();
-    assert_eq!(error, "the key 'a' has two values, 0.11 and 0.12: expected one for each key");
+fn a_key_with_two_values_loses_its_own_value_and_no_other() {
+    let body = |second: &str| vector_of(&[sample("a:1", "0.11"), sample("a:2", second), sample("b:1", "0.5")]);
+    assert_eq!(read(&body("0.110"), &node()), Ok(pairs(&[("a", "0.11"), ("b", "0.5")])));
+    let parsed = prometheus(&body("0.12"), &node(), None).unwrap();
+    assert_eq!(sorted(&parsed.facts), pairs(&[("b", "0.5")]));
+    let expected = "the key 'a' has two values, 0.11 and 0.12: expected one for each key";
+    assert_eq!(parsed.gaps.as_deref(), Some(expected));
     let round = Round::to(0.1);
-    assert!(prometheus(&body("0.12"), &node(), round.as_ref()).is_ok(), "rounded they are equal");
+    let parsed = prometheus(&body("0.12"), &node(), round.as_ref()).unwrap();
+    assert_eq!((parsed.facts.len(), parsed.gaps), (2, None), "rounded they are equal");
+    let all = vector_of(&[sample("a:1", "1"), sample("a:2", "2")]);
+    assert!(read(&all, &node()).unwrap_err().starts_with("the key 'a' has two values, 1 and 2"));
+    let long = vector_of(&[sample(&"n".repeat(MAX_FACT_KEY_BYTES + 1), "1"), sample("b:1", "0.5")]);
+    assert_eq!(read(&long, &node()), Ok(pairs(&[("b", "0.5")])));
+}
+
+#[test]
+fn a_partial_answer_is_taken_and_said_and_an_empty_one_has_failed() {
+    let partial = |samples: &[Value]| {
+        let data = json!({"resultType": "vector", "result": samples});
+        json!({"status": "success", "warnings": ["store b: timeout"], "data": data}).to_string().into_bytes()
+    };
+    let parsed = prometheus(&partial(&[sample("a", "1")]), &node(), None).unwrap();
+    assert_eq!((parsed.facts.len(), parsed.gaps.as_deref()), (1, Some("Prometheus warns: store b: timeout")));
+    assert_eq!(read(&partial(&[]), &node()).unwrap_err(), "Prometheus warns: store b: timeout");
 }
 
 #[test]
@@ -132,7 +150,7 @@ fn config(round: Option<f64>) -> SourceConfig {
 }
 
 fn values(round: Option<f64>, content: Content) -> Result<Vec<(String, String)>, String> {
-    parse(&config(round), content).map(|facts| sorted(&facts))
+    parse(&config(round), content).map(|parsed| sorted(&parsed.facts))
 }
 
 #[test]
@@ -140,6 +158,8 @@ fn each_form_has_keys_and_values_and_numbers_are_rounded() {
     let json = || Content::Json(Bytes::from_static(br#"{"a": 0.12, "b": "x"}"#));
     assert_eq!(values(None, json()), Ok(pairs(&[("a", "0.12"), ("b", "x")])));
     assert_eq!(values(Some(0.05), json()), Ok(pairs(&[("a", "0.1"), ("b", "x")])));
+    let marked = Content::Json(Bytes::from_static("\u{feff}{\"a\": 1}".as_bytes()));
+    assert_eq!(values(None, marked), Ok(pairs(&[("a", "1")])), "a byte order mark is no part of the text");
     let csv = || Content::Csv(Bytes::from_static(b"a,0.12\nb,x\n"));
     assert_eq!(values(None, csv()), Ok(pairs(&[("a", "0.12"), ("b", "x")])));
     assert_eq!(values(Some(0.05), csv()), Ok(pairs(&[("a", "0.1"), ("b", "x")])));

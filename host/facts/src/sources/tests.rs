@@ -27,8 +27,9 @@ fn config(text: &str) -> FactsConfig {
     FactsConfig::from_text(Path::new("facts.yaml"), text.as_bytes()).unwrap()
 }
 
-fn facts_of(count: usize, value: &str) -> FactSource {
-    FactSource::from_texts((0..count).map(|key| (key.to_string(), value))).unwrap()
+fn facts_of(count: usize, value: &str) -> Parsed {
+    let facts = FactSource::from_texts((0..count).map(|key| (key.to_string(), value))).unwrap();
+    Parsed { facts, gaps: None }
 }
 
 fn value(facts: &Facts, source: &str) -> Option<String> {

@@ -28,6 +28,23 @@ fn a_renewed_token_is_sent_with_the_next_request() {
     assert!(!status.error.unwrap().contains("lines"), "no text of the file is quoted");
 }
 
+/// A tenant's header (Mimir), and a user with a password.
+#[test]
+fn headers_and_a_user_with_a_password_are_sent() {
+    let server = FakeServer::start().unwrap();
+    server.set("/api/v1/query", FakeAnswer::samples(&[("n1:9100", "0.5")]));
+    let rest =
+        "node: instance, every: 1s, headers: {X-Scope-OrgID: team-a}, basicAuth: {username: me, passwordFile: pw}";
+    let source = format!("{{url: '{}', query: q, {rest}}}", server.url(""));
+    let world = World::start_with(&format!("a: {{prometheus: {source}}}\n"), &[("pw", "open sesame\n")]);
+    world.wait_for("a", "n1", Some("0.5"));
+    let request = &server.requests()[0];
+    assert_eq!(request.header("x-scope-orgid"), Some("team-a"));
+    assert_eq!(request.header("authorization"), Some("Basic bWU6b3BlbiBzZXNhbWU="));
+    world.put("pw", "\n");
+    world.wait_for_error("a", "pw has no password: expected one line");
+}
+
 #[test]
 fn no_status_has_the_query_of_a_url() {
     let server = FakeServer::start().unwrap();

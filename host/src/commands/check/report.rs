@@ -23,6 +23,8 @@ const LISTED: usize = 16;
 /// The report on one policy.
 pub(super) struct CheckReport {
     pub(super) sidecar: Option<PathBuf>,
+    /// Whether its rule is in the sidecar.
+    pub(super) is_cel: bool,
     pub(super) inspection: Inspection,
     /// Why it was not called, if it could not be.
     pub(super) not_called: Option<String>,
@@ -38,6 +40,8 @@ pub(super) struct CheckReport {
     pub(super) counts: bool,
     /// The weight of its scores, if they count.
     pub(super) weight: Option<u32>,
+    /// A weight of a policy that gives no scores.
+    pub(super) unused_weight: Option<u32>,
     /// None unless a cluster is named.
     pub(super) matches: Option<Matches>,
 }
@@ -84,7 +88,8 @@ impl CheckReport {
             "counts": self.counts,
             "matches": self.matches,
             "reasonWithNode": self.reason_with_node.as_deref(),
-            "coreModule": inspection.is_core_module,
+            "cel": self.is_cel,
+            "coreModule": inspection.is_core_module && !self.is_cel,
             "stdio": inspection.policy.program().is_some(),
             "size": inspection.size,
             "digest": inspection.digest,
@@ -99,6 +104,7 @@ impl CheckReport {
     pub(super) fn lines(&self) -> Vec<(&'static str, String)> {
         let inspection = &self.inspection;
         let kind = match (inspection.policy.program(), inspection.is_core_module) {
+            _ if self.is_cel => "CEL, which a module of plimsoll interprets",
             (Some(_), _) => "stdio command, made a component",
             (None, true) => "core module, made a component",
             (None, false) => "component",
@@ -106,7 +112,7 @@ impl CheckReport {
         let cached = if inspection.from_cache { " (from the cache)" } else { "" };
         let mut lines = vec![
             ("verbs", join(inspection.verbs.iter().map(Verb::as_str))),
-            ("imports", imports_text(inspection)),
+            (if self.is_cel { "reads" } else { "imports" }, imports_text(inspection)),
             ("kind", kind.to_owned()),
             ("size", text::size(inspection.size)),
             ("digest", inspection.digest.clone()),
@@ -149,17 +155,26 @@ impl CheckReport {
 
 impl Matches {
     pub(super) fn of(wanted: &Match, cluster: &Cluster, waiting: &[Pod]) -> Self {
+        let accepts = |pod: &Pod| wanted.accepts(pod, cluster.namespace(pod.namespace()));
         let accepted =
-            |slot: &Slot| slot.placed.iter().flat_map(|placed| placed.pods()).filter(|pod| wanted.accepts(pod)).count();
+            |slot: &Slot| slot.placed.iter().flat_map(|placed| placed.pods()).filter(|pod| accepts(pod)).count();
         let by_node: Vec<usize> = cluster.slots().iter().map(accepted).collect();
         Self {
             pods: by_node.iter().sum(),
             of: cluster.pod_count(),
             nodes: by_node.iter().filter(|pods| **pods > 0).count(),
             of_nodes: by_node.len(),
-            waiting: waiting.iter().filter(|pod| wanted.accepts(pod)).count(),
+            waiting: waiting.iter().filter(|pod| accepts(pod)).count(),
             of_waiting: waiting.len(),
         }
+    }
+
+    /// Says that it matches no pod of a cluster that has some.
+    pub(super) fn none(&self) -> Option<String> {
+        let is_none = self.pods + self.waiting == 0 && self.of + self.of_waiting > 0;
+        is_none.then(|| {
+            format!("its match has no effect: it matches none of {}", text::count(self.of + self.of_waiting, "pod"))
+        })
     }
 
     fn as_text(&self) -> String {

@@ -50,7 +50,7 @@ fn of_file(file: &Path) -> Result<PolicyFiles> {
         }
         Some("yaml" | "yml") => Ok(plimsoll_directory::policy_files(file)?),
         _ if file.symlink_metadata().is_err() => bail!("there is no such file or directory"),
-        _ => bail!("expected a policy module (.wasm), a sidecar (.yaml), or a directory of them"),
+        _ => bail!("expected a policy (.wasm, or .yaml with `cel`), a sidecar (.yaml), or a directory of them"),
     }
 }
 

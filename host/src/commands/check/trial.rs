@@ -52,7 +52,7 @@ impl Callee {
 
     /// Whether its filter may count pods.
     pub(super) fn may_count(&self) -> bool {
-        self.counts && self.policy.verbs().has(Verb::Filter) && self.policy.may_read_pods()
+        self.counts && self.policy.verbs().has(Verb::Filter) && self.policy.reads().counts_pods()
     }
 
     /// Whether it accepts its settings; a policy without `validate` accepts any.

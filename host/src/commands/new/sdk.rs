@@ -4,7 +4,7 @@ mod files;
 
 use std::{
     env,
-    path::{Path, PathBuf},
+    path::{self, Component, Path, PathBuf},
 };
 
 use self::files::Files;
@@ -12,6 +12,9 @@ use crate::args::Language;
 
 /// The folder of a copied SDK.
 pub(super) const FOLDER: &str = "sdk";
+
+/// What a policy is built with elsewhere: there is no release yet.
+pub(super) const BRANCH: &str = "main";
 
 /// The folder of the Rust SDK in a checkout.
 const RUST: &str = "plugin-sdk/rust";
@@ -31,33 +34,38 @@ pub(super) struct Sdk {
 // === impl Sdk ===
 
 impl Sdk {
-    pub(super) fn of(language: Language) -> Self {
+    /// The SDK for a policy in this folder.
+    pub(super) fn of(language: Language, folder: &Path) -> Self {
         let (reference, copied) = match language {
-            Language::Rust => return Self::of_rust(),
+            Language::Rust => return Self::of_rust(folder),
             Language::C => (FOLDER.to_owned(), files::C),
             Language::Go => (format!("./{FOLDER}"), files::GO),
             Language::Python => (format!("./{FOLDER}"), files::PYTHON),
             Language::Typescript => (format!("./{FOLDER}"), files::TYPESCRIPT),
             Language::Assemblyscript => (format!("./{FOLDER}"), files::ASSEMBLYSCRIPT),
+            Language::Cel => (String::new(), &[][..]),
         };
         let note = format!("The SDK is in {FOLDER}/, a copy of that of plimsoll {}.", env!("CARGO_PKG_VERSION"));
         Self { copied, reference, note, is_checkout: false }
     }
 
     /// The SDK of the checkout in whose `target` directory this program lies, or else of the repository.
-    fn of_rust() -> Self {
-        let (repository, version) = (env!("CARGO_PKG_REPOSITORY"), env!("CARGO_PKG_VERSION"));
+    fn of_rust(folder: &Path) -> Self {
+        let repository = env!("CARGO_PKG_REPOSITORY");
         let checkout = own_checkout();
         let is_checkout = checkout.is_some();
-        let (reference, note) = match checkout {
+        let git = format!("git = \"{repository}\", branch = \"{BRANCH}\"");
+        let (reference, note) = match checkout.and_then(|sdk| relative(&sdk, folder)) {
             Some(path) => {
                 let path = path.display();
-                (format!("path = \"{path}\""), format!("The SDK is in {path}."))
+                (
+                    format!("path = \"{path}\""),
+                    format!(
+                        "The SDK is in {path}. Where no checkout is there, give Cargo.toml `plimsoll-policy = {{ {git} }}`."
+                    ),
+                )
             }
-            None => (
-                format!("git = \"{repository}\", tag = \"v{version}\""),
-                format!("The SDK is v{version} of {repository}, which needs the network."),
-            ),
+            None => (git, format!("The SDK is that of {repository}, which needs the network.")),
         };
         Self { copied: &[], reference, note, is_checkout }
     }
@@ -66,6 +74,14 @@ impl Sdk {
     pub(super) fn programs(&self) -> impl Iterator<Item = &'static str> {
         self.copied.iter().map(|(path, _)| *path).filter(|path| path.starts_with("bin/"))
     }
+}
+
+/// The path from one folder to another, so that it holds for everybody who has the two side by side.
+fn relative(to: &Path, from: &Path) -> Option<PathBuf> {
+    let from = path::absolute(from).ok()?;
+    let common = to.components().zip(from.components()).take_while(|(to, from)| to == from).count();
+    let up = from.components().skip(common).map(|_| Component::ParentDir);
+    Some(up.chain(to.components().skip(common)).collect())
 }
 
 fn own_checkout() -> Option<PathBuf> {

@@ -1,6 +1,6 @@
 //! The files of a new policy, in each language.
 
-use super::sdk::Sdk;
+use super::sdk::{BRANCH, Sdk};
 use crate::args::Language;
 
 /// The script that builds a policy in Rust.
@@ -12,6 +12,8 @@ macro_rules! template {
         include_str!(concat!("../../../../plugin-sdk/templates/", $path, ".in"))
     };
 }
+
+pub(super) use template;
 
 /// For a language whose modules import every function of the contract, whichever the policy calls.
 const COUNTS: &str = "\
@@ -114,6 +116,8 @@ impl Template {
             Language::Python => &PYTHON,
             Language::Typescript => &TYPESCRIPT,
             Language::Assemblyscript => &ASSEMBLYSCRIPT,
+            // It has files of its own.
+            Language::Cel => &OTHER,
         }
     }
 
@@ -133,7 +137,7 @@ impl Template {
             ("@ABOUT_TESTS@", self.about_tests),
             ("@SDK@", &sdk.reference),
             ("@SDK_NOTE@", &sdk.note),
-            ("@VERSION@", env!("CARGO_PKG_VERSION")),
+            ("@BRANCH@", BRANCH),
         ];
         let filled = |text: &str| values.iter().fold(text.to_owned(), |text, (key, value)| text.replace(key, value));
         let common = [

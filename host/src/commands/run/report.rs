@@ -1,6 +1,9 @@
 //! The report of `plimsoll run` on one pod: a table of the nodes and a summary for people, JSON for programs.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use comfy_table::{Table, presets};
 use plimsoll_core::{
@@ -217,15 +220,20 @@ impl<'f> RunReport<'f> {
         if let Some(why) = self.not_tried {
             push_line(&mut text, answer::not_tried_text(why));
         }
+        let rows = self.grouped_rows();
         // The table has line breaks; its cells were escaped one by one.
-        text.extend(["\n", &self.table(most_rows).to_string(), "\n"]);
-        if let Some(more) = self.shown().count().checked_sub(most_rows).filter(|more| *more > 0) {
-            push_line(&mut text, format_args!("... and {} (--rows, --node)", count(more, "more node")));
+        text.extend(["\n", &self.table(rows.iter().take(most_rows)).trim_fmt(), "\n"]);
+        let left_out: usize = rows.iter().skip(most_rows).map(|(_, nodes, _)| nodes).sum();
+        if left_out > 0 {
+            push_line(&mut text, format_args!("... and {} (--rows, --node)", count(left_out, "more node")));
         }
         text.push('\n');
         push_line(&mut text, self.summary());
         for (reason, count) in self.histogram() {
             push_line(&mut text, format_args!("  {count:>5}  {reason}"));
+        }
+        for (reason, count) in self.further_reasons() {
+            push_line(&mut text, format_args!("  {count:>5}  of these also {reason}"));
         }
         if let Some(error) = &self.score_error {
             push_line(&mut text, format_args!("no scores: {error}: kube-scheduler goes on without them"));
@@ -250,7 +258,43 @@ impl<'f> RunReport<'f> {
         text
     }
 
-    fn table(&self, most_rows: usize) -> Table {
+    /// The first node of those that differ only in their names, their number, and the other cells; each node that is asked for.
+    fn grouped_rows(&self) -> Vec<(&str, usize, Vec<String>)> {
+        let is_choice = self.rows.iter().any(|row| !row.is_shown);
+        let mut groups: Vec<(&str, usize, Vec<String>)> = vec![];
+        let mut group_of = HashMap::<Vec<String>, usize>::new();
+        for row in self.shown() {
+            let cells = self.cells(row);
+            match group_of.get(&cells) {
+                Some(at) if !is_choice => groups[*at].1 += 1,
+                _ => {
+                    group_of.insert(cells.clone(), groups.len());
+                    groups.push((&row.node, 1, cells));
+                }
+            }
+        }
+        groups
+    }
+
+    /// The cells of a row behind the node's name.
+    fn cells(&self, row: &ReportRow<'_>) -> Vec<String> {
+        let decision = match &row.verdict {
+            None => "error",
+            Some(Verdict::Fits) => "fits",
+            Some(Verdict::Unschedulable(_)) => "unschedulable",
+            Some(Verdict::Unresolvable(_)) => "unresolvable",
+        };
+        let score = row.score.map_or_else(String::new, |score| score.to_string());
+        let scheduler = self.not_modelled.is_some().then(|| match &row.rejection {
+            None if row.devices.is_empty() => "fits".to_owned(),
+            None => one_line(&row.devices).into_owned(),
+            Some(rejection) => one_line(&rejection.reasons.join(", ")).into_owned(),
+        });
+        let answers = self.survey.columns.iter().map(|column| cell(column, row.asked));
+        [decision.to_owned(), score].into_iter().chain(scheduler).chain(answers).collect()
+    }
+
+    fn table<'r>(&self, rows: impl Iterator<Item = &'r (&'r str, usize, Vec<String>)>) -> Table {
         let mut table = Table::new();
         table.load_style(presets::NOTHING);
         let heads = self.survey.columns.iter().map(|column| {
@@ -260,22 +304,9 @@ impl<'f> RunReport<'f> {
         let first = ["node".to_owned(), "decision".to_owned(), format!("score\n0 to {}", ScoreScale::Coarse.max())];
         let scheduler = self.not_modelled.is_some().then(|| "kube-scheduler\nfilters".to_owned());
         table.set_header(first.into_iter().chain(scheduler).chain(heads));
-        for row in self.shown().take(most_rows) {
-            let decision = match &row.verdict {
-                None => "error",
-                Some(Verdict::Fits) => "fits",
-                Some(Verdict::Unschedulable(_)) => "unschedulable",
-                Some(Verdict::Unresolvable(_)) => "unresolvable",
-            };
-            let score = row.score.map_or_else(String::new, |score| score.to_string());
-            let scheduler = self.not_modelled.is_some().then(|| match &row.rejection {
-                None if row.devices.is_empty() => "fits".to_owned(),
-                None => one_line(&row.devices).into_owned(),
-                Some(rejection) => one_line(&rejection.reasons.join(", ")).into_owned(),
-            });
-            let cells = self.survey.columns.iter().map(|column| cell(column, row.asked));
-            let first = [one_line(&row.node).into_owned(), decision.to_owned(), score];
-            table.add_row(first.into_iter().chain(scheduler).chain(cells));
+        for (node, nodes, cells) in rows {
+            let others = if *nodes > 1 { format!(" and {} more", nodes - 1) } else { String::new() };
+            table.add_row([format!("{}{others}", one_line(node))].iter().chain(cells));
         }
         table
     }
@@ -330,14 +361,37 @@ impl<'f> RunReport<'f> {
 
     /// The number of nodes rejected for each reason, the largest first.
     fn histogram(&self) -> Vec<(&str, usize)> {
-        let mut counts = BTreeMap::<&str, usize>::new();
-        for reason in self.rows.iter().filter_map(ReportRow::reason) {
-            *counts.entry(reason).or_default() += 1;
-        }
-        let mut counts: Vec<_> = counts.into_iter().collect();
-        counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        counts
+        histogram(self.rows.iter().filter_map(ReportRow::reason))
     }
+
+    /// The number of rejected nodes that policies beside the one that decides reject too, by the reason.
+    fn further_reasons(&self) -> Vec<(String, usize)> {
+        let filters = self.survey.columns.iter().filter(|column| {
+            column.verb == Verb::Filter && column.member.config.mode == Mode::Enforce && column.answers.is_ok()
+        });
+        let reasons = filters.flat_map(|column| {
+            let reason_at = move |row: &ReportRow<'_>| {
+                let answer = column.answers.as_ref().ok()?.get(row.asked?)?.as_ref()?;
+                let SurveyAnswer::Verdict(Verdict::Unschedulable(reason) | Verdict::Unresolvable(reason)) = answer
+                else {
+                    return None;
+                };
+                let text = format!("{}: {}", column.member.name, one_line(reason).trim());
+                (row.reason()? != text).then_some(text)
+            };
+            self.rows.iter().filter_map(reason_at)
+        });
+        histogram(reasons)
+    }
+}
+
+/// How often each text is there, the most frequent first.
+fn histogram<T: Ord>(texts: impl Iterator<Item = T>) -> Vec<(T, usize)> {
+    let mut counts = BTreeMap::<T, usize>::new();
+    texts.for_each(|text| *counts.entry(text).or_default() += 1);
+    let mut counts: Vec<_> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    counts
 }
 
 fn verdict_of(rejection: &SchedulerRejection<'_>) -> Verdict {

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeSet,
+    fs,
     path::{Path, PathBuf},
 };
 
@@ -14,6 +15,9 @@ use crate::{args::TestArgs, text::count};
 
 /// Directories of build tools; a module in one of them is tested if that directory is named.
 const LEFT_OUT: [&str; 2] = ["target", "node_modules"];
+
+/// Maximum bytes of a sidecar, as `serve` reads it.
+const MAX_SIDECAR_BYTES: u64 = 1 << 20;
 
 /// Maximum depth below the directory that is named.
 const MAX_DEPTH: usize = 8;
@@ -59,11 +63,14 @@ pub(super) fn find(args: &TestArgs) -> Result<Found> {
             Some("wasm" | "yaml" | "yml") => {
                 let subject = Subject::of(file, false);
                 if subject.files.is_err() && Case::read(file).is_ok() {
-                    bail!("{} is a case: name its module, and the case with --cases", file.display());
+                    bail!("{} is a case: name its policy, and the case with --cases", file.display());
                 }
                 subjects.push(subject);
             }
-            _ => bail!("{}: expected a policy module (.wasm), a sidecar (.yaml) or a directory", file.display()),
+            _ => bail!(
+                "{}: expected a policy (.wasm, or .yaml with `cel`), a sidecar (.yaml) or a directory",
+                file.display()
+            ),
         }
     }
     subjects.extend(walk.modules.iter().map(|module| Subject::of(module, true)));
@@ -86,17 +93,25 @@ pub(super) fn find(args: &TestArgs) -> Result<Found> {
         }
     }
     drop_bystanders(&mut subjects);
-    Ok(Found { subjects, skipped: orphans(&walk, &used) })
+    // A case that is named leaves no others out.
+    let skipped = if args.cases.as_deref().is_some_and(Path::is_file) { vec![] } else { orphans(&walk, &used) };
+    Ok(Found { subjects, skipped })
 }
 
-/// Sidecars that name a module: several policies may share one.
+/// Sidecars with a rule, and those that name a module: several policies may share one.
 fn sidecars(walk: &Walk) -> Vec<Subject> {
-    // A sidecar is beside its module, or in a group next to it; other YAML is not looked at.
+    // A sidecar with a module is beside it, or in a group next to it; of other YAML only the keys are looked at.
     let has_modules: BTreeSet<&Path> = walk.modules.iter().filter_map(|module| module.parent()).collect();
     let is_near = |file: &&PathBuf| file.ancestors().skip(1).take(2).any(|folder| has_modules.contains(folder));
     let is_own = |file: &&PathBuf| walk.modules.contains(&file.with_extension("wasm"));
-    let near = walk.yaml.iter().filter(is_near).filter(|file| !is_own(file));
-    near.map(|file| Subject::of(file, true)).collect()
+    let may_be = |file: &&PathBuf| is_near(file) || has_rule(file);
+    walk.yaml.iter().filter(may_be).filter(|file| !is_own(file)).map(|file| Subject::of(file, true)).collect()
+}
+
+/// Whether a YAML file has a rule in CEL, or was meant to have one.
+fn has_rule(file: &PathBuf) -> bool {
+    let text = file.metadata().is_ok_and(|found| found.len() <= MAX_SIDECAR_BYTES).then(|| fs::read_to_string(file));
+    text.and_then(Result::ok).is_some_and(|text| text.lines().any(|line| line.starts_with("cel:")))
 }
 
 /// Gives each policy its cases, and returns the real paths of their directories.
@@ -149,9 +164,10 @@ fn drop_bystanders(subjects: &mut Vec<Subject>) {
     let shared: BTreeSet<PathBuf> = subjects.iter().filter_map(Subject::shared_module).collect();
     subjects.retain(|subject| {
         let is_library = subject.files.as_ref().is_ok_and(|files| {
-            files.sidecar.is_none() && files.module.canonicalize().is_ok_and(|module| shared.contains(&module))
+            files.sidecar.is_none() && files.rule().canonicalize().is_ok_and(|module| shared.contains(&module))
         });
-        let is_other = subject.files.is_err() && subject.file.extension().is_some_and(|ending| ending != "wasm");
+        let is_yaml = subject.file.extension().is_some_and(|ending| ending != "wasm");
+        let is_other = subject.files.is_err() && is_yaml && !has_rule(&subject.file);
         !subject.is_searched || !subject.cases.is_empty() || !(is_library || is_other)
     });
 }
@@ -167,7 +183,7 @@ fn orphans(walk: &Walk, used: &BTreeSet<PathBuf>) -> Vec<Skipped> {
     let skipped = |directory: &PathBuf| {
         let cases = Case::files(directory).map_or(0, |files| files.len());
         let (file, cases) = (tidy(directory).display().to_string(), count(cases, "case"));
-        Skipped { file, why: format!("there is no module for {cases}") }
+        Skipped { file, why: format!("there is no policy for {cases}") }
     };
     walk.cases.iter().filter(is_unused).map(skipped).collect()
 }
@@ -233,7 +249,7 @@ impl Subject {
     /// The module, if it has another name than the policy.
     fn shared_module(&self) -> Option<PathBuf> {
         let files = self.files.as_ref().ok()?;
-        let is_shared = files.module.file_stem() != self.file.file_stem();
-        files.module.canonicalize().ok().filter(|_| is_shared)
+        let is_shared = files.rule().file_stem() != self.file.file_stem();
+        files.rule().canonicalize().ok().filter(|_| is_shared)
     }
 }

@@ -106,7 +106,7 @@ impl PolicyReport {
     pub(super) fn new(file: &Path, files: Option<&PolicyFiles>, cases: Vec<CaseReport>) -> Self {
         let shown = |file: &Path| file.display().to_string();
         let sidecar = files.and_then(|files| files.sidecar.as_deref());
-        let module = files.map(|files| shown(&files.module));
+        let module = files.map(|files| shown(files.rule()));
         Self { name: shown(file), file: module, sidecar: sidecar.map(shown), error: None, cases }
     }
 
@@ -161,9 +161,8 @@ impl CaseReport {
 
     fn push(&self, text: &mut String) {
         let file = &self.file;
-        if !self.description.is_empty() {
-            push_line(text, format_args!("  {}", self.description));
-        }
+        let description = if self.description.is_empty() { "(the case cannot be read)" } else { &self.description };
+        push_line(text, format_args!("  {description}"));
         if let Some(error) = &self.error {
             push_line(text, format_args!("    {file}{}: {error}", after(self.line)));
         }

@@ -102,20 +102,17 @@ impl Tester<'_> {
 
 impl Loaded {
     /// Loads a policy as a directory would; without a sidecar it has the default limits.
-    pub(super) fn of(PolicyFiles { module, sidecar }: &PolicyFiles, loader: &WasmLoader) -> Result<Self, String> {
+    pub(super) fn of(files: &PolicyFiles, loader: &WasmLoader) -> Result<Self, String> {
         let limits = |config: &PolicyConfig| CallLimits { timeout: config.timeout, memory: config.memory };
-        if let Some(sidecar) = sidecar {
-            let member = plimsoll_directory::load_one(module, Some(sidecar), loader);
-            let member = member.map_err(|error| error.to_string())?;
+        if files.sidecar.is_some() {
+            let member = plimsoll_directory::load_one(files, loader).map_err(|error| error.to_string())?;
             let limits = limits(&member.config);
             let (policy, settings) = (Arc::clone(&member.policy), Arc::clone(&member.settings));
             let (fact_access, sidecar_facts) = (Arc::clone(&member.fact_access), Arc::clone(&member.sidecar_facts));
             return Ok(Self { policy, settings, limits, fact_access, sidecar_facts });
         }
-        let content = plimsoll_directory::module_at(module).map_err(|error| error.to_string())?;
-        let policy = loader
-            .load(&module.display().to_string(), &content)
-            .map_err(|error| format!("{}: {error}", module.display()))?;
+        let (file, content) = (files.rule().display(), files.module().map_err(|error| error.to_string())?);
+        let policy = loader.load(&file.to_string(), &content).map_err(|error| format!("{file}: {error}"))?;
         let limits = limits(&PolicyConfig::default_of(policy.as_ref()));
         let (fact_access, sidecar_facts) = (Arc::default(), SidecarFacts::from([]));
         Ok(Self { policy, settings: Arc::from("null"), limits, fact_access, sidecar_facts })

@@ -1,10 +1,11 @@
 //! The keys of a case file.
 
-use std::fmt;
+use std::{fmt, marker::PhantomData};
 
+use plimsoll_core::{DeviceClass, KnownKeys, Namespace, Node, Pod};
 use serde::{
     Deserialize, Deserializer,
-    de::{Error, SeqAccess, Visitor},
+    de::{DeserializeSeed as _, Error, SeqAccess, Visitor},
 };
 use serde_json::Value;
 use serde_saphyr::{Location, Spanned};
@@ -21,17 +22,17 @@ pub(super) struct CaseYaml {
     #[serde(default)]
     pub(super) now: Time,
     #[serde(default = "nameless")]
-    pub(super) pod: Spanned<Value>,
+    pub(super) pod: Spanned<Written<Pod>>,
     #[serde(default)]
-    pub(super) nodes: Vec<Spanned<Value>>,
+    pub(super) nodes: Vec<Spanned<Written<Node>>>,
     #[serde(default)]
     pub(super) request: Option<Vec<Spanned<String>>>,
     #[serde(default)]
     pub(super) pods: PlacedPods,
     #[serde(default)]
-    pub(super) namespaces: Vec<Spanned<Value>>,
+    pub(super) namespaces: Vec<Spanned<Written<Namespace>>>,
     #[serde(default, rename = "deviceClasses")]
-    pub(super) device_classes: Vec<Spanned<Value>>,
+    pub(super) device_classes: Vec<Spanned<Written<DeviceClass>>>,
     #[serde(default)]
     pub(super) facts: Option<Spanned<Value>>,
     #[serde(default)]
@@ -52,12 +53,43 @@ enum TimeYaml {
 }
 
 /// The placed pods; none where the host has no view of them.
-pub(super) struct PlacedPods(pub(super) Option<Vec<Spanned<Value>>>);
+pub(super) struct PlacedPods(pub(super) Option<Vec<Spanned<Written<Pod>>>>);
+
+/// An object whose keys are known.
+pub(super) struct Written<K>(pub(super) Value, PhantomData<K>);
+
+/// A kind of object that people write.
+pub(super) trait Kind {
+    /// Its name in the API.
+    const NAME: &'static str;
+}
+
+impl Kind for Pod {
+    const NAME: &'static str = "Pod";
+}
+
+impl Kind for Node {
+    const NAME: &'static str = "Node";
+}
+
+impl Kind for Namespace {
+    const NAME: &'static str = "Namespace";
+}
+
+impl Kind for DeviceClass {
+    const NAME: &'static str = "DeviceClass";
+}
+
+impl<'de, K: Kind> Deserialize<'de> for Written<K> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        KnownKeys::of(K::NAME).deserialize(deserializer).map(|object| Self(object, PhantomData))
+    }
+}
 
 /// The pod of a case that has none.
-fn nameless() -> Spanned<Value> {
+fn nameless() -> Spanned<Written<Pod>> {
     let pod = serde_json::json!({"metadata": {"name": "pod"}});
-    Spanned::new(pod, Location::UNKNOWN, Location::UNKNOWN)
+    Spanned::new(Written(pod, PhantomData), Location::UNKNOWN, Location::UNKNOWN)
 }
 
 /// `settings:` with nothing behind it is `null`, which is something other than no such key.

@@ -35,12 +35,37 @@ fn a_malformed_case_is_told_with_its_line_its_field_and_what_was_expected() {
         ("description: d\nexpect: {}\n---\nexpect: {}", "cases/a.yaml:", "a second document starts here: expected one"),
         ("description: d\nexpect: {}\ndeviceClasses: {}", "cases/a.yaml:3: deviceClasses: ", "expected a list"),
         ("[", "cases/a.yaml:1: ", "unclosed bracket"),
-        ("", "cases/a.yaml: ", "the file is empty: expected at least description and expect"),
     ];
     for (yaml, place, expected) in table {
         let error = error(yaml);
         assert!(error.starts_with(place) && error.contains(expected), "{yaml}\n{error}");
         assert!(!error.contains('\n'), "{error}");
+    }
+}
+
+#[test]
+fn a_key_that_kubernetes_does_not_know_is_told_with_its_line() {
+    let table = [
+        (
+            "pod:\n  metadata:\n    anotations: {a: b}",
+            "5: pod.metadata: unknown key 'anotations': expected one of name, ",
+        ),
+        (
+            "pod:\n  metadata:\n    annotations: {a: 3}",
+            "5: pod.metadata.annotations.a: found integer `3`: expected text",
+        ),
+        ("pod: {specc: {}}", "3: pod: unknown key 'specc'"),
+        ("nodes:\n- metadata: {lables: {}}", "4: nodes[0].metadata: unknown key 'lables'"),
+        (
+            "pods:\n- spec:\n    containers:\n    - resources: {request: {cpu: 1}}",
+            "6: pods[0].spec.containers[0].resources: unknown key 'request': expected one of limits, requests, claims",
+        ),
+        ("namespaces: [{label: {}}]", "3: namespaces[0]: unknown key 'label'"),
+        ("deviceClasses: [{spec: {cel: 1}}]", "3: deviceClasses[0].spec: unknown key 'cel'"),
+    ];
+    for (object, expected) in table {
+        let error = error(&format!("description: d\nexpect: {{}}\n{object}"));
+        assert!(error.starts_with(&format!("cases/a.yaml:{expected}")), "{error}");
     }
 }
 

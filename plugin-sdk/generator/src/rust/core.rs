@@ -90,8 +90,14 @@ fn read_impl(reads: &[CoreRead]) -> String {
             None => format!("Self::{pattern} => read.write(f, format_args!({:?})),\n", read.prefix),
         }
     };
+    let named = |read: &CoreRead| match &read.function {
+        Some(function) => format!("Self::{} => {function:?},\n", read.variant.any()),
+        None => format!("Self::{}(.., read) => read.function(),\n", read.variant.name),
+    };
     format!(
         "// === impl Read ===\n\nimpl<T> ReadOf<T> {{\n\
+         /// The function of the contract, as a module imports it.\n\
+         pub(crate) const fn function(&self) -> &'static str {{ match self {{ {} }} }}\n\n\
          /// The way in which answers that depend on it are cached.\n\
          pub(crate) fn scope(&self) -> ReadScope {{ match self {{ {} }} }}\n\n\
          /// Whether it is of the pods placed on a node, and not of the node's own object.\n\
@@ -106,6 +112,7 @@ fn read_impl(reads: &[CoreRead]) -> String {
          /// As the contract writes it, without the index of the node.\n\
          impl<T: fmt::Debug> fmt::Display for ReadOf<T> {{\n\
          fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {{ match self {{ {} }} }}\n}}\n\n",
+        reads.iter().map(named).collect::<String>(),
         ["Constant", "Request", "Cluster", "Node(*node)", "Whole"].map(of_scope).concat(),
         either(reads.iter().flat_map(|read| &read.of_pods)),
         either(reads.iter().flat_map(|read| &read.counting)),
@@ -136,24 +143,29 @@ fn counting_functions(contract: &Contract) -> String {
 fn one_impl(interface: &Interface) -> anyhow::Result<String> {
     let Some(one) = &interface.one else { return Ok(String::new()) };
     let name = reads_name(one);
-    let (mut shown, mut mapped) = (String::new(), String::new());
+    let (mut shown, mut mapped, mut named) = (String::new(), String::new(), String::new());
     for function in interface.reads().filter(|function| function.of_one) {
         let variant = Variant::of_one(interface, function)?;
         let text = format!("{{one}}{}", variant.shown(function));
         writeln!(shown, "Self::{} => write!(f, {text:?}),", variant.pattern())?;
         writeln!(mapped, "Self::{} => {name}::{},", variant.pattern(), variant.mapped())?;
+        writeln!(named, "Self::{} => \"{}.{}\",", variant.any(), interface.name, function.name)?;
     }
+    let by = if has_text(interface) { "&" } else { "" };
+    let function = format!(
+        "/// The function of the contract, as a module imports it.\n\
+         pub(crate) const fn function({by}self) -> &'static str {{ match self {{ {named} }} }}\n\n"
+    );
     let write = format!(
         "/// Shows it behind the name of the element.\n\
-         pub(crate) fn write({}self, f: &mut fmt::Formatter<'_>, one: fmt::Arguments<'_>) -> fmt::Result {{\n\
-         match self {{ {shown} }} }}",
-        if has_text(interface) { "&" } else { "" }
+         pub(crate) fn write({by}self, f: &mut fmt::Formatter<'_>, one: fmt::Arguments<'_>) -> fmt::Result {{\n\
+         match self {{ {shown} }} }}"
     );
     if !has_text(interface) {
-        return Ok(format!("impl {name} {{ {write} }}\n\n"));
+        return Ok(format!("impl {name} {{ {function}{write} }}\n\n"));
     }
     Ok(format!(
-        "impl<T> {name}<T> {{\n/// The same with other texts.\n\
+        "impl<T> {name}<T> {{\n{function}/// The same with other texts.\n\
          pub(crate) fn map<'s, U>(&'s self, text: &mut impl FnMut(&'s T) -> U) -> {name}<U> {{\n\
          match self {{ {mapped} }} }}\n}}\n\nimpl<T: fmt::Debug> {name}<T> {{ {write} }}\n\n"
     ))

@@ -270,7 +270,7 @@ impl<'a> Pod<'a> {
         self.host.pod_request(name)
     }
 
-    /// The images of all containers, init containers included, each once, with a tag or digest.
+    /// The images of all containers, init containers included, and of image volumes, each once, with a tag or digest.
     pub fn images(&self) -> Vec<&'a str> {
         self.host.pod_images()
     }

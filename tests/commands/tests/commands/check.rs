@@ -175,7 +175,8 @@ fn check_refuses_what_serve_refuses_once_and_in_the_same_words() {
     assert!(lines == 1 && why.contains("unknown key 'modus'"), "{why}");
     assert!(file.contains(&why), "{file}");
     let (lines, why, file) = refusal(&[("copy.yaml", "order: 1\n")], "copy.yaml");
-    let expected = "p/copy.yaml: there is no module for this sidecar: expected the file copy.wasm or the key 'module'";
+    let expected =
+        "p/copy.yaml: there is no module for this sidecar: expected the file copy.wasm, or the key 'module' or 'cel'";
     assert_eq!((lines, why.as_str()), (1, expected));
     assert!(file.contains(&why), "{file}");
     let (lines, why, file) = refusal(&[("x.wasm", ""), ("x.yaml", "order: 1\n"), ("x.yml", "order: 1\n")], "x.wasm");

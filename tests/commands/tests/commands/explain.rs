@@ -5,7 +5,7 @@ use std::fs;
 use plimsoll_harness::{policies, tempdir};
 use serde_json::{Value, json};
 
-use crate::{POD, run, text};
+use crate::{POD, run, run_line, text};
 
 fn answers<'r>(report: &'r Value, policy: &str) -> &'r Value {
     let answers = report["answers"].as_array().unwrap();
@@ -41,17 +41,11 @@ fn explain_shows_settings_and_a_refusal_quotes_the_policy() {
         of
     };
     let explain = |of: &std::path::Path| {
-        run(&[
-            "explain",
-            "--no-compile-cache",
-            "--sample",
-            "--policies",
+        run_line(&format!(
+            "explain --no-compile-cache --sample --policies {} --pod {} --node node-000",
             text(of),
-            "--pod",
-            text(&pod),
-            "--node",
-            "node-000",
-        ])
+            text(&pod)
+        ))
     };
     let good = policies_of("{pools: {team-a: pool-a}}");
     let printed = explain(good.path());

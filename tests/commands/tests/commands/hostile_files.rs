@@ -172,16 +172,7 @@ fn a_line_break_in_a_file_s_name_forges_no_line_of_readyz_and_of_the_log() {
     // The log of people, too.
     let log = at("log");
     let mut child = Command::new(binary())
-        .args([
-            "serve",
-            "--no-compile-cache",
-            "--listen",
-            "127.0.0.1:0",
-            "--admin",
-            "127.0.0.1:0",
-            "--log-format",
-            "pretty",
-        ])
+        .args("serve --no-compile-cache --listen 127.0.0.1:0 --admin 127.0.0.1:0 --log-format pretty".split(' '))
         .arg("--policies")
         .arg(directory.path())
         .stdin(Stdio::null())

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed command fails its test")]
 
 mod binds;
+mod cel;
 mod check;
 mod conformance;
 mod explain;
@@ -45,6 +46,11 @@ pub(crate) const POD: &str = r#"{"apiVersion":"v1","kind":"Pod","metadata":{"nam
 
 pub(crate) fn run(args: &[&str]) -> Printed {
     plimsoll(workspace(), args).unwrap()
+}
+
+/// As [`run`], with the arguments in one line.
+pub(crate) fn run_line(line: &str) -> Printed {
+    run(&line.split_whitespace().collect::<Vec<_>>())
 }
 
 pub(crate) fn text(path: &Path) -> &str {

@@ -43,7 +43,7 @@ fn new_lists_the_languages_and_takes_their_other_names() {
     let directory = tempdir().unwrap();
     let print = |args: &[&str]| plimsoll(directory.path(), args).unwrap();
     let printed = print(&["new", "needs-label"]);
-    assert!(printed.code == Some(2) && printed.err.contains("--lang <rust|go|c|python|typescript|assemblyscript>"));
+    assert!(printed.code == Some(2) && printed.err.contains("--lang <cel|rust|go|c|python|typescript|assemblyscript>"));
     for (name, language) in [("c++", "C"), ("ts", "TypeScript"), ("py", "Python")] {
         let printed = print(&["new", "--lang", name, &format!("in-{language}").to_lowercase()]);
         assert!(printed.out.contains(&format!("has a policy in {language}:")), "{name}: {printed:?}");

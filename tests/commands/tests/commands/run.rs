@@ -1,29 +1,19 @@
 //! `plimsoll run`.
 
-use std::fs;
+use std::{fs, path::Path};
 
-use plimsoll_commands::{matches_golden, plimsoll_with};
+use plimsoll_commands::{Printed, matches_golden, plimsoll_with};
 use plimsoll_harness::{Plimsoll, guest, policies, tempdir, wait_until};
 use serde_json::{Value, json};
 
-use crate::{POD, hostile, run, text};
+use crate::{POD, hostile, run, run_line, text};
 
 #[test]
 fn run_prints_a_table_of_nodes_by_policy() {
     let directory = tempdir().unwrap();
     let pod = directory.path().join("pod.json");
     fs::write(&pod, POD).unwrap();
-    let printed = run(&[
-        "run",
-        "--no-compile-cache",
-        "--sample",
-        "--policies",
-        text(policies()),
-        "--pod",
-        text(&pod),
-        "--rows",
-        "8",
-    ]);
+    let printed = run_sample(policies(), &pod, "--rows 8");
     assert_eq!(printed.code, Some(0), "{printed:?}");
     matches_golden("run.txt", &printed.out).unwrap();
 }
@@ -33,17 +23,7 @@ fn run_prints_json_with_every_node_and_every_answer() {
     let directory = tempdir().unwrap();
     let pod = directory.path().join("pod.json");
     fs::write(&pod, POD).unwrap();
-    let printed = run(&[
-        "run",
-        "--no-compile-cache",
-        "--sample",
-        "--policies",
-        text(policies()),
-        "--pod",
-        text(&pod),
-        "--output",
-        "json",
-    ]);
+    let printed = run_sample(policies(), &pod, "--output json");
     let report: Value = serde_json::from_str(&printed.out).unwrap();
     let nodes = report["nodes"].as_array().unwrap();
     assert_eq!(nodes.len(), 200);
@@ -62,8 +42,7 @@ fn run_shows_a_fault_and_goes_on_without_an_ignored_policy() {
     fs::create_dir(&dir).unwrap();
     fs::write(&pod, POD.replace("\"api\"", "\"train\"")).unwrap();
     fs::copy(guest("fragile"), dir.join("fragile.wasm")).unwrap();
-    let printed =
-        run(&["run", "--no-compile-cache", "--sample", "--policies", text(&dir), "--pod", text(&pod), "--rows", "1"]);
+    let printed = run_sample(&dir, &pod, "--rows 1");
     assert_eq!(printed.code, Some(0), "{printed:?}");
     assert!(
         printed.out.contains("policy fragile failed to score in a call about all 200 nodes: panic: "),
@@ -100,7 +79,7 @@ fn run_never_says_that_a_node_fits_when_the_decision_failed() {
     assert!(printed.out.contains("no decision: policy broken failed (onError: fail): trap: "), "{}", printed.out);
     let table = printed.out.lines().filter(|line| line.starts_with(" node-"));
     for line in table {
-        assert!(line.split_whitespace().nth(1) == Some("error"), "{line}");
+        assert!(line.contains("  error  "), "{line}");
     }
     for lie in ["nodes are left", "best is"] {
         assert!(!printed.out.contains(lie), "`{lie}` in\n{}", printed.out);
@@ -145,6 +124,56 @@ fn a_command_invents_no_cluster_and_says_which_one_it_asked_about() {
     }
 }
 
+/// A kubeconfig for an API server.
+fn kubeconfig(server: &str) -> String {
+    format!(
+        "clusters: [{{name: c, cluster: {{server: '{server}'}}}}]\ncontexts: [{{name: x, context: {{cluster: c, user: u}}}}]
+current-context: x\nusers: [{{name: u, user: {{}}}}]"
+    )
+}
+
+/// As kubectl: a file that is absent is skipped, and what two files name, the first one says.
+#[test]
+fn the_environment_names_several_kubeconfigs_and_some_may_be_absent() {
+    let directory = tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    fs::write(at("pod.json"), POD).unwrap();
+    fs::write(at("empty"), "current-context: ''").unwrap();
+    fs::write(at("first"), kubeconfig("http://127.0.0.1:1")).unwrap();
+    fs::write(at("second"), kubeconfig("http://127.0.0.1:2")).unwrap();
+    let (pod, here) = (at("pod.json"), text(directory.path()));
+    let files = ["absent", "empty", "first", "absent", "second"].map(|file| format!("{here}/{file}")).join(":");
+    let rest = ["run", "--no-compile-cache", "--timeout", "100ms", "--policies", text(policies()), "--pod", text(&pod)];
+    let printed = plimsoll_with(directory.path(), &[("KUBECONFIG", &files)], &rest).unwrap();
+    assert!(printed.err.contains("http://127.0.0.1:1/ was not heard of"), "{printed:?}");
+}
+
+#[test]
+fn an_api_server_behind_a_proxy_is_refused_and_the_variable_that_names_the_proxy_is_told() {
+    let directory = tempdir().unwrap();
+    let (pod, config) = (directory.path().join("pod.json"), directory.path().join("kubeconfig"));
+    fs::write(&pod, POD).unwrap();
+    let rest = ["--no-compile-cache", "--policies", text(policies()), "--pod", text(&pod), "--timeout", "100ms"];
+    let proxied = |no_proxy: &str| {
+        let proxies = [("HTTPS_PROXY", "http://user:secret@127.0.0.1:1"), ("HTTP_PROXY", "proxy:1")];
+        let environment = [&proxies[..], &[("NO_PROXY", no_proxy)]].concat();
+        let printed = plimsoll_with(
+            directory.path(),
+            &environment,
+            &[&["run", "--kubeconfig", text(&config)], &rest[..]].concat(),
+        );
+        printed.unwrap().err
+    };
+    fs::write(&config, kubeconfig("https://192.0.2.1:6443")).unwrap();
+    let error = proxied("10.0.0.0/8");
+    let expected =
+        "$NO_PROXY does not cover 192.0.2.1, and $HTTPS_PROXY names the proxy http://127.0.0.1:1/, and plimsoll";
+    assert!(error.contains(expected) && !error.contains("secret"), "{error}");
+    assert!(proxied("192.0.2.0/24").contains("https://192.0.2.1:6443/ was not heard of"));
+    fs::write(&config, kubeconfig("http://127.0.0.1:1")).unwrap();
+    assert!(proxied("").contains("http://127.0.0.1:1/ was not heard of"));
+}
+
 /// One node with one device, which the pod itself has: where it is, it fits.
 #[test]
 fn a_pod_that_is_placed_is_not_counted_against_itself_and_its_bind_can_be_tried() {
@@ -165,11 +194,7 @@ fn a_pod_that_is_placed_is_not_counted_against_itself_and_its_bind_can_be_tried(
     fs::write(at("same.json"), pod("a0").to_string()).unwrap();
     fs::write(at("other.json"), pod("b0").to_string()).unwrap();
     let dir = at("policies");
-    fs::create_dir(&dir).unwrap();
-    for ending in ["wasm", "yaml"] {
-        let file = format!("gpu-binpack.{ending}");
-        fs::copy(policies().join(&file), dir.join(&file)).unwrap();
-    }
+    lay_policy(&dir, "gpu-binpack");
     let snapshot = at("cluster.json");
     let on = ["--no-compile-cache", "--output", "json", "--policies", text(&dir), "--snapshot", text(&snapshot)];
     let ask = |command: &[&str], pod: &str| -> Value {
@@ -198,33 +223,13 @@ fn a_pod_that_is_placed_is_not_counted_against_itself_and_its_bind_can_be_tried(
     let bind = told["answers"].as_array().unwrap().iter().find(|answer| answer["verb"] == "bind").unwrap();
     assert_eq!(bind["answer"], json!({"verdict": "refused", "reason": full}));
     assert!(!bind["reads"].as_array().unwrap().is_empty(), "{bind}");
-    let printed = run(&[
-        "explain",
-        "--node",
-        "n1",
-        "--no-compile-cache",
-        "--policies",
-        text(&dir),
-        "--snapshot",
-        text(&snapshot),
-        "--pod",
-        text(&at("other.json")),
-    ]);
+    let of_other =
+        format!("--policies {} --snapshot {} --pod {}", text(&dir), text(&snapshot), text(&at("other.json")));
+    let printed = run_line(&format!("explain --node n1 --no-compile-cache {of_other}"));
     let rejected = "kube-scheduler: its filter NodeResourcesFit rejects the node: Insufficient example.com/gpu-mem";
     let first = "pod ml/b0 on node n1: fits\nbind: example.com/gpu-device=0, example.com/gpu-mem=17179869184\n";
     assert!(printed.out.contains(&format!("{first}{rejected}")), "{}", printed.out);
-    let printed = run(&[
-        "run",
-        "--node",
-        "nope",
-        "--no-compile-cache",
-        "--policies",
-        text(&dir),
-        "--snapshot",
-        text(&snapshot),
-        "--pod",
-        text(&at("other.json")),
-    ]);
+    let printed = run_line(&format!("run --node nope --no-compile-cache {of_other}"));
     assert_eq!(printed.code, Some(2), "{printed:?}");
     assert!(printed.err.contains("the cluster has no node 'nope'"), "{}", printed.err);
 }
@@ -240,11 +245,7 @@ fn a_gateway_does_not_count_a_placed_pod_against_itself() {
     let snapshot = directory.path().join("cluster.json");
     fs::write(&snapshot, json!({"kind": "List", "items": [node, placed]}).to_string()).unwrap();
     let dir = directory.path().join("policies");
-    fs::create_dir(&dir).unwrap();
-    for ending in ["wasm", "yaml"] {
-        let file = format!("gpu-binpack.{ending}");
-        fs::copy(policies().join(&file), dir.join(&file)).unwrap();
-    }
+    lay_policy(&dir, "gpu-binpack");
     let gateway = Plimsoll::serve(&dir, &["--no-compile-cache", "--snapshot", text(&snapshot)]).unwrap();
     wait_until("the policy", || (gateway.get("/readyz").unwrap().status == 200).then_some(())).unwrap();
     let told = gateway.post_admin("/api/explain?node=n0", &placed).unwrap();
@@ -317,16 +318,29 @@ fn a_group_without_policies_is_an_error_that_names_the_other_groups() {
     assert!(printed.err.contains("policy gpu/zone-drain cannot be loaded"), "{printed:?}");
 }
 
+#[test]
+fn run_counts_what_further_policies_reject_too() {
+    let directory = tempdir().unwrap();
+    let (pod, dir) = (directory.path().join("pod.json"), directory.path().join("policies"));
+    fs::create_dir(&dir).unwrap();
+    fs::write(&pod, POD).unwrap();
+    for file in ["a.wasm", "b.wasm", "a.yaml", "b.yaml"] {
+        fs::copy(policies().join(format!("tenant-pool{}", &file[1..])), dir.join(file)).unwrap();
+    }
+    let printed = run_sample(&dir, &pod, "");
+    let outside = "node is outside the namespace's pool";
+    assert!(
+        printed.out.contains(&format!("     90  a: {outside}\n     90  of these also b: {outside}\n")),
+        "{printed:?}"
+    );
+}
+
 /// A pod that fits none of the sample nodes that its nodeSelector leaves, and one for which no node is left at all.
 #[test]
 fn policies_are_asked_only_about_nodes_that_pass_the_filters_of_kube_scheduler() {
     let directory = tempdir().unwrap();
     let (pod, dir) = (directory.path().join("pod.json"), directory.path().join("policies"));
-    fs::create_dir(&dir).unwrap();
-    for ending in ["wasm", "yaml"] {
-        let file = format!("tenant-pool.{ending}");
-        fs::copy(policies().join(&file), dir.join(&file)).unwrap();
-    }
+    lay_policy(&dir, "tenant-pool");
     let on = ["run", "--no-compile-cache", "--sample", "--policies", text(&dir), "--pod", text(&pod)];
     let ask = |spec: Value, flags: &[&str]| {
         let mut asked: Value = serde_json::from_str(POD).unwrap();
@@ -348,8 +362,9 @@ fn policies_are_asked_only_about_nodes_that_pass_the_filters_of_kube_scheduler()
          not asked of kube-scheduler: VolumeBinding; they may reject more nodes\n"
     );
     assert!(out.ends_with(&summary), "{out}");
-    let row = " node-000  unresolvable           node(s) didn't match Pod's node affinity/selector  not asked";
-    assert!(out.lines().any(|line| line.trim_end() == row), "{out}");
+    let row =
+        " node-000 and 159 more  unresolvable           node(s) didn't match Pod's node affinity/selector  not asked";
+    assert!(out.lines().any(|line| line == row), "{out}");
     let report: Value =
         serde_json::from_str(&ask(gpu.clone(), &["--output", "json", "--node", "node-000,node-160"])).unwrap();
     assert_eq!(
@@ -539,4 +554,17 @@ fn run_and_explain_show_whom_placed_pods_keep_away_and_which_pods_are_not_tried(
             assert_eq!(report["notTried"], json!(why));
         }
     }
+}
+
+/// A directory with a sample policy.
+fn lay_policy(directory: &Path, name: &str) {
+    fs::create_dir(directory).unwrap();
+    for file in [format!("{name}.wasm"), format!("{name}.yaml")] {
+        fs::copy(policies().join(&file), directory.join(&file)).unwrap();
+    }
+}
+
+/// Asks the policies about the pod on the sample cluster.
+fn run_sample(policies: &Path, pod: &Path, flags: &str) -> Printed {
+    run_line(&format!("run --no-compile-cache --sample --policies {} --pod {} {flags}", text(policies), text(pod)))
 }

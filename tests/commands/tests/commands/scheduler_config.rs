@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use plimsoll_commands::{Printed, matches_golden, plimsoll};
+use plimsoll_commands::{Printed, matches_golden, plimsoll, plimsoll_with};
 use plimsoll_harness::{TempDir, guest, policies, tempdir};
 use serde_json::{Value, json};
 
@@ -13,6 +13,20 @@ fn scheduler_config_has_the_verbs_that_the_policies_have() {
     let printed = run(&["scheduler-config", "--no-compile-cache", "--policies", text(policies())]);
     assert_eq!(printed.code, Some(0), "{printed:?}");
     matches_golden("scheduler-config.yaml", &printed.out).unwrap();
+}
+
+/// `$KUBECONFIG` is the operator's, and may be a list; the file is for the scheduler's machine.
+#[test]
+fn the_kubeconfig_of_the_environment_is_not_written_into_the_file() {
+    let directory = binders(&[("b", "enforce")]);
+    let print = |more: &[&str]| {
+        let args = ["scheduler-config", "--no-compile-cache", "--output", "json", "--policies", "."];
+        let environment = [("KUBECONFIG", "/home/me/a:/home/me/b"), ("PLIMSOLL_KUBECONFIG", "/home/me/a")];
+        let printed = plimsoll_with(directory.path(), &environment, &[&args, more].concat()).unwrap();
+        serde_json::from_str::<Value>(&printed.out).unwrap()["clientConnection"]["kubeconfig"].clone()
+    };
+    assert_eq!(print(&[]), Value::Null);
+    assert_eq!(print(&["--kubeconfig", "/etc/scheduler.conf"]), "/etc/scheduler.conf");
 }
 
 #[test]
@@ -31,6 +45,7 @@ fn scheduler_config_has_one_extender_for_each_group() {
     assert_eq!(extender["managedResources"][0]["name"], "example.com/gpu-mem");
     // By whole nodes plimsoll need not see the cluster, and then it cannot bind.
     assert!(extender.get("bindVerb").is_none(), "{extender}");
+    assert!(printed.err.contains("treats every node as empty in its own scores"), "{printed:?}");
 }
 
 /// A directory with `gpu-binpack` in these groups, each with a mode.
@@ -140,19 +155,6 @@ fn a_group_whose_filter_counts_binds_where_it_can_and_the_command_says_where_it_
     assert!(lines == 1 && remark.contains("(b/at-most, c/at-most)"), "{remark}");
 }
 
-#[test]
-fn the_second_scheduler_has_the_extenders_that_the_command_prints() {
-    let policies = text(policies());
-    let url = "http://plimsoll.plimsoll.svc:8888";
-    let printed = run(&["scheduler-config", "--no-compile-cache", "--policies", policies, "--url", url, "--no-bind"]);
-    let (_, extenders) = printed.out.split_once("\nextenders:\n").unwrap();
-    let file = fs::read_to_string(plimsoll_harness::workspace().join("deploy/kube-scheduler.yaml")).unwrap();
-    assert!(
-        file.ends_with(&format!("\nextenders:\n{extenders}")),
-        "deploy/kube-scheduler.yaml does not end with\n{extenders}"
-    );
-}
-
 /// A group with one policy that asks for a resource; `gpu-binpack` has a bind, `zone-spread` has not.
 fn lay_group(directory: &Path, name: &str, policy: &str, resource: &str) {
     let group = directory.join(name);
@@ -170,27 +172,17 @@ fn json(printed: &Printed) -> Value {
     serde_json::from_str(&printed.out).unwrap()
 }
 
-const TLS: [&str; 10] = [
-    "--url",
-    "https://plimsoll.kube-system.svc:8888",
-    "--ca-file",
-    "/etc/kubernetes/plimsoll/ca.crt",
-    "--cert-file",
-    "/etc/kubernetes/plimsoll/tls.crt",
-    "--key-file",
-    "/etc/kubernetes/plimsoll/tls.key",
-    "--server-name",
-    "plimsoll.test",
-];
+const FLAGS: &str = "--url https://plimsoll.kube-system.svc:8888 --ca-file /etc/kubernetes/plimsoll/ca.crt \
+    --cert-file /etc/kubernetes/plimsoll/tls.crt --key-file /etc/kubernetes/plimsoll/tls.key --server-name plimsoll.test \
+    --profile default-scheduler,batch --profile gpu --kubeconfig /etc/scheduler.conf \
+    --ignored-by-scheduler example.com/gpu-mem --ignorable";
 
 #[test]
 fn every_option_has_its_place_in_the_configuration() {
     let directory = tempdir().unwrap();
     lay_group(directory.path(), "gpu", "gpu-binpack", "example.com/gpu-mem");
     lay_group(directory.path(), "licences", "zone-spread", "example.com/licence");
-    let more = ["--profile", "default-scheduler,batch", "--profile", "gpu", "--kubeconfig", "/etc/scheduler.conf"];
-    let more = [&TLS[..], &more, &["--ignored-by-scheduler", "example.com/gpu-mem", "--ignorable"]].concat();
-    let printed = print(directory.path(), &more);
+    let printed = print(directory.path(), &FLAGS.split_whitespace().collect::<Vec<_>>());
     assert_eq!(printed.code, Some(0), "{printed:?}");
     assert!(printed.err.contains("replaces the ignoredResources of your own NodeResourcesFitArgs"), "{printed:?}");
     matches_golden("scheduler-config-full.yaml", &printed.out).unwrap();

@@ -188,6 +188,44 @@ fn a_policy_that_reads_placed_pods_is_told_of_where_none_are_known() {
 }
 
 #[test]
+fn what_a_sidecar_says_for_nothing_is_told_by_readyz_api_policies_and_check() {
+    let directory = tempdir().unwrap();
+    let (policies, snapshot) = (directory.path().join("policies"), directory.path().join("cluster.json"));
+    fs::create_dir(&policies).unwrap();
+    put(&policies, "zone_drain_v1");
+    let sidecar = "match: {namespaces: [labb]}\nweight: 5\nfacts: [load]\n";
+    fs::write(policies.join("zone-drain.yaml"), sidecar).unwrap();
+    let pod =
+        json!({"kind": "Pod", "metadata": {"name": "p", "namespace": "lab", "uid": "p"}, "spec": {"nodeName": "n1"}});
+    let named = |kind: &str, name: &str| json!({"kind": kind, "metadata": {"name": name}});
+    let items = [named("Node", "n1"), named("Namespace", "lab"), pod];
+    fs::write(&snapshot, json!({"kind": "List", "items": items}).to_string()).unwrap();
+    let gateway = Plimsoll::serve(&policies, &["--no-compile-cache", "--snapshot", text(&snapshot)]).unwrap();
+    let expected = [
+        "match.namespaces: the cluster has no namespace labb",
+        "the weight 5 has no effect: the policy does not score",
+        "facts: load: no source of facts has this name",
+    ];
+    let listed: Value = serde_json::from_str(&gateway.get("/api/policies").unwrap().body).unwrap();
+    let (ready, told) = (gateway.get("/readyz").unwrap().body, &listed["policies"][0]["withoutEffect"]);
+    for (at, text) in expected.iter().enumerate() {
+        assert!(ready.contains(&format!("policy zone-drain: {text}")), "{ready}");
+        assert!(told[at].as_str().is_some_and(|told| told.starts_with(text)), "{listed}");
+    }
+    let check = |sidecar: &str, more: &[&str]| {
+        fs::write(policies.join("zone-drain.yaml"), sidecar).unwrap();
+        let args = ["check", "--snapshot", text(&snapshot), text(&policies)];
+        crate::run(&[&args, more].concat())
+    };
+    assert_eq!(check(sidecar, &[]).code, Some(0));
+    let refused = check("weight: 5\n", &["--strict"]);
+    assert!(refused.code == Some(1) && refused.out.contains("REFUSED, the weight 5 has no effect"), "{refused:?}");
+    let refused = check("match: {namespaces: [labb]}\n", &["--strict"]);
+    assert!(refused.code == Some(1) && refused.out.contains("it matches none of 1 pod"), "{refused:?}");
+    assert_eq!(check("match: {namespaces: [lab]}\n", &["--strict"]).code, Some(0));
+}
+
+#[test]
 fn metrics_tell_what_each_policy_did() {
     let directory = tempdir().unwrap();
     put(directory.path(), "zone_drain_v1");

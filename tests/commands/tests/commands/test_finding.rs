@@ -37,7 +37,7 @@ fn what_is_skipped_is_named_and_fails_a_strict_run_only() {
     let printed = test(directory.path(), &[]);
     assert_eq!(printed.code, Some(0), "{printed:?}");
     assert!(printed.out.contains("b.wasm: skipped, it has no cases\n"), "{printed:?}");
-    assert!(printed.out.contains("c/cases: skipped, there is no module for 1 case\n"), "{printed:?}");
+    assert!(printed.out.contains("c/cases: skipped, there is no policy for 1 case\n"), "{printed:?}");
     assert!(printed.out.ends_with("1 policy, 1 case: 1 passed, 0 failed; 2 skipped\n"), "{printed:?}");
     assert_eq!(test(directory.path(), &["--strict"]).code, Some(1));
 }
@@ -62,7 +62,7 @@ fn a_run_that_tests_nothing_is_no_success() {
     assert_eq!(test(directory.path(), &["notes.txt"]).code, Some(2));
     lay_out(directory.path(), &[("case.yaml", CASE)]);
     let printed = test(directory.path(), &["case.yaml"]);
-    assert!(printed.err.contains("case.yaml is a case: name its module, and the case with --cases"), "{printed:?}");
+    assert!(printed.err.contains("case.yaml is a case: name its policy, and the case with --cases"), "{printed:?}");
 }
 
 /// Two policies of one module, by their sidecars; the module alone is none.

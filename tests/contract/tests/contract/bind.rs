@@ -279,7 +279,7 @@ async fn a_bind_that_was_forwarded_is_not_forwarded_again() {
     let mut client = server.client().await.unwrap().with_header(FORWARDED, "1");
     api.set_leader(Leader::Peer(PEER.into()));
     let error = refusal(&mut client, REQUEST).await;
-    assert!(error.contains("another replica forwarded it to this one, which does not bind"), "{error}");
+    assert!(error.contains("another replica forwarded it to this one, which does not lead"), "{error}");
     assert!(peer.sent.lock().unwrap().is_empty());
     api.set_leader(Leader::ThisReplica);
     assert_eq!(client.post("/bind", REQUEST).await.unwrap().text(), BOUND);

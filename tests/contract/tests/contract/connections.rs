@@ -191,6 +191,24 @@ async fn what_is_in_flight_is_finished_before_the_server_stops() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_is_on_its_way_at_the_stop_is_answered_and_then_its_connection_ends() {
+    let server = server(WireConfig::default()).await;
+    let address = server.address;
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let request = raw(BY_NAME.len(), BY_NAME);
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut first = vec![0; 1 << 16];
+    let bytes = stream.read(&mut first).await.unwrap();
+    assert!(!String::from_utf8_lossy(&first[..bytes]).contains("connection: close"));
+    let stopping = server.stop();
+    within("closing the listener", async { while TcpStream::connect(address).await.is_ok() {} }).await.unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let reply = String::from_utf8(read_all(&mut stream).await.unwrap()).unwrap();
+    assert!(reply.contains("connection: close\r\n") && reply.ends_with(BY_NAME_FILTERED), "{reply}");
+    within("stopping", stopping).await.unwrap().unwrap().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_outlasts_the_drain_is_cut_off() {
     let gate: Arc<Gate> = Arc::default();
     let config = WireConfig { drain: SHORT, ..WireConfig::default() };

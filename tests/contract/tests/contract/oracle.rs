@@ -91,6 +91,16 @@ fn values_that_kubernetes_derives_are_read_as_its_own_code_computes_them() {
     );
 }
 
+#[test]
+fn the_keys_of_written_objects_are_those_of_the_newest_kubernetes() {
+    let Some(mut oracle) = built("go.mod") else { return };
+    let fields = workspace().join("host/core/src/model/object/fields.txt");
+    let own = std::fs::read_to_string(&fields).unwrap();
+    let printed = oracle.arg("fields").output().unwrap().stdout;
+    let command = "(cd tests/contract/oracle && go run . fields) >";
+    assert_eq!(own, String::from_utf8(printed).unwrap(), "write it: {command} {}", fields.display());
+}
+
 /// The program over one version of Kubernetes.
 fn built(modules: &str) -> Option<Command> {
     let program = workspace().join("target/oracle").join(modules);

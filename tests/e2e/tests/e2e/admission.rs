@@ -3,8 +3,10 @@
 
 mod nominate;
 
+use std::fs;
+
 use plimsoll_e2e::{ControlPlane, pod, skip_before};
-use plimsoll_harness::{wait_until, workspace};
+use plimsoll_harness::{tempdir, wait_until, workspace};
 use serde_json::json;
 
 const SCHEDULER: &str = "plimsoll-scheduler";
@@ -26,6 +28,12 @@ fn a_pod_that_names_another_scheduler_or_its_node_is_refused() {
     let error = create("placed", json!({"schedulerName": SCHEDULER, "nodeName": "node-1"})).unwrap_err();
     assert!(error.contains("may not set `nodeName`"), "{error}");
     create("ours", json!({"schedulerName": SCHEDULER})).unwrap();
+    // The mirror of a static pod.
+    let (directory, mirror) = (tempdir().unwrap(), pod("ruled", "static", "1", &json!({"nodeName": "node-1"})));
+    let file = directory.path().join("mirror.json");
+    fs::write(&file, mirror.to_string()).unwrap();
+    let kubelet = ["--as=system:node:node-1", "--as-group=system:nodes"];
+    cluster.kubectl(&["create", "-f", file.to_str().unwrap(), kubelet[0], kubelet[1]]).unwrap();
     cluster.create(&pod("free", "others", "1", &json!({}))).unwrap();
 }
 
@@ -48,7 +56,10 @@ fn a_pod_gets_the_scheduler_of_its_namespace() {
     })
     .unwrap();
     cluster.create(&pod("free", "others", "1", &json!({}))).unwrap();
-    assert_eq!(scheduler_of("free", "others"), "default-scheduler");
+    cluster.create(&pod("ruled", "placed", "1", &json!({"nodeName": "node-1"}))).unwrap();
+    for (namespace, name) in [("free", "others"), ("ruled", "placed")] {
+        assert_eq!(scheduler_of(namespace, name), "default-scheduler");
+    }
 }
 
 /// An API server with the namespace `ruled`, whose label both policies select, and `free`.

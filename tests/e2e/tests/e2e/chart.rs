@@ -1,13 +1,17 @@
 //! The Helm chart: it refuses bad values, and the API server accepts the manifests that it renders.
 
-use std::{fs, path::Path, process::Command};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
-use plimsoll_e2e::{ControlPlane, chart, helm, objects, of_kind, render, value_files};
-use plimsoll_harness::{binary, tempdir, wait_until, workspace};
+use plimsoll_e2e::{ControlPlane, chart, helm, objects, of_kind, render, scheduler_config, value_files};
+use plimsoll_harness::{binary, policies, tempdir, wait_until, workspace};
 use serde_json::{Value, json};
 
 /// The values, and what helm says against them.
-const REFUSED: [(&str, &str); 20] = [
+const REFUSED: [(&str, &str); 22] = [
     ("replicas=0", "/replicas"),
     ("replica=3", "'replica' not allowed"),
     ("mode=snapshot", "'watch', 'fullNodes'"),
@@ -26,6 +30,8 @@ const REFUSED: [(&str, &str); 20] = [
     ("bind.enabled=true,tls.secret=t", "set tls.secret and tls.clientCA.secret"),
     ("bind.clients[0]=a\\,b", "/bind/clients/0"),
     ("podDisruptionBudget.maxUnavailable=half", "/podDisruptionBudget/maxUnavailable"),
+    ("schedulerName=plimsoll-scheduler", "without plimsoll it would not place plimsoll's pods"),
+    ("schedulers.second.enabled=true,tls.secret=t", "set schedulers.second.tlsSecret"),
     ("facts.secrets[0]=../etc", "/facts/secrets/0"),
     ("facts.sources.a b.file.path=a.csv", "invalid propertyName 'a b'"),
     (
@@ -76,8 +82,7 @@ fn the_plain_manifest_is_what_the_chart_renders() {
 
 #[test]
 fn the_binary_takes_every_argument_that_the_chart_gives_it() {
-    for values in every_set_of_values() {
-        let objects = objects(&render(values.as_deref()).unwrap()).unwrap();
+    for (values, objects) in renderings() {
         let container = &of_kind(&objects, "Deployment").unwrap()["spec"]["template"]["spec"]["containers"][0];
         let args = container["args"].as_array().unwrap().iter().map(|arg| arg.as_str().unwrap());
         // Help is printed once everything before it is understood.
@@ -94,7 +99,7 @@ fn the_notes_tell_the_command_that_prints_the_stanza() {
         ("mode=fullNodes", "--full-nodes"),
         ("bind.enabled=false", "--no-bind"),
         ("bind.enabled=true,bind.withoutAuthentication=true", "--url http://"),
-        ("bind.enabled=true,tls.secret=t,tls.clientCA.secret=c", "--cert-file=/etc/kubernetes/pki/plimsoll-client.crt"),
+        ("bind.enabled=true,tls.secret=t,tls.clientCA.secret=c", "--cert-file=/etc/kubernetes/plimsoll/client.crt"),
         ("tls.secret=t", "--server-name=plimsoll.plimsoll.svc"),
     ] {
         let args = ["install", "plimsoll", &chart, "--dry-run=client", "--namespace", "plimsoll", "--set", set];
@@ -151,9 +156,8 @@ fn the_api_server_accepts_every_object() {
     for kind in ["servicemonitors", "prometheusrules"] {
         wait_until("the CRD", || cluster.kubectl(&["get", kind, "-A"]).ok()).unwrap();
     }
-    for values in every_set_of_values() {
+    for (values, objects) in renderings() {
         let manifest = render(values.as_deref()).unwrap();
-        let objects = objects(&manifest).unwrap();
         let lines = dry_run(&cluster, directory.path(), &manifest);
         assert_eq!(lines, objects.len(), "{values:?}");
         let pod = pod_of(of_kind(&objects, "Deployment").unwrap());
@@ -176,22 +180,22 @@ fn helm_installs_upgrades_rolls_back_and_leaves_nothing_behind() {
     };
     release(&["install", "plimsoll", &chart, "--set", "bind.enabled=false"]);
     assert_eq!(replicas(), "2");
-    release(&["upgrade", "plimsoll", &chart, "--reuse-values", "--set", "replicas=3"]);
+    let schedulers = "schedulers.second.enabled=true,schedulers.plain.enabled=true";
+    release(&["upgrade", "plimsoll", &chart, "--reuse-values", "--set", "replicas=3", "--set", schedulers]);
     assert_eq!(replicas(), "3");
     release(&["rollback", "plimsoll"]);
     assert_eq!(replicas(), "2");
     release(&["uninstall", "plimsoll"]);
     let kinds = "deployments,services,networkpolicies,poddisruptionbudgets,serviceaccounts,roles,rolebindings,\
-                 clusterroles,clusterrolebindings,csistoragecapacities,\
+                 clusterroles,clusterrolebindings,csistoragecapacities,configmaps,resourcequotas,\
                  validatingadmissionpolicies,validatingadmissionpolicybindings";
-    let left = ["get", kinds, "-A", "-l", "app.kubernetes.io/name=plimsoll", "-o", "name"];
+    let left = ["get", kinds, "-A", "-l", "app.kubernetes.io/instance=plimsoll", "-o", "name"];
     assert_eq!(cluster.kubectl(&left).unwrap(), "");
 }
 
 #[test]
 fn the_container_can_write_to_its_cache_and_nothing_else() {
-    for values in every_set_of_values() {
-        let objects = objects(&render(values.as_deref()).unwrap()).unwrap();
+    for (values, objects) in renderings() {
         let container = &of_kind(&objects, "Deployment").unwrap()["spec"]["template"]["spec"]["containers"][0];
         assert_eq!(container["securityContext"]["readOnlyRootFilesystem"], true, "{values:?}");
         for mount in container["volumeMounts"].as_array().unwrap() {
@@ -202,10 +206,8 @@ fn the_container_can_write_to_its_cache_and_nothing_else() {
 
 #[test]
 fn no_service_leads_to_the_admin_port() {
-    for values in every_set_of_values() {
-        for service in
-            objects(&render(values.as_deref()).unwrap()).unwrap().iter().filter(|object| object["kind"] == "Service")
-        {
+    for (values, objects) in renderings() {
+        for service in objects.iter().filter(|object| object["kind"] == "Service") {
             let is_scraped = service["metadata"]["name"].as_str().unwrap().ends_with("-metrics");
             let ports = service["spec"]["ports"].as_array().unwrap();
             let target = if is_scraped { "probes" } else { "extender" };
@@ -216,8 +218,7 @@ fn no_service_leads_to_the_admin_port() {
 
 #[test]
 fn strangers_get_neither_the_admin_listener_nor_the_right_to_bind() {
-    for values in every_set_of_values() {
-        let objects = objects(&render(values.as_deref()).unwrap()).unwrap();
+    for (values, objects) in renderings() {
         let pod = &of_kind(&objects, "Deployment").unwrap()["spec"]["template"]["spec"];
         let args: Vec<&str> =
             pod["containers"][0]["args"].as_array().unwrap().iter().map(|arg| arg.as_str().unwrap()).collect();
@@ -235,8 +236,7 @@ fn strangers_get_neither_the_admin_listener_nor_the_right_to_bind() {
 
 #[test]
 fn the_right_to_nominate_comes_with_the_policy_that_bounds_it() {
-    for values in every_set_of_values() {
-        let objects = objects(&render(values.as_deref()).unwrap()).unwrap();
+    for (values, objects) in renderings() {
         let is_bounded = of_kind(&objects, "ValidatingAdmissionPolicyBinding").is_ok();
         assert!(is_bounded || !grants(&objects, "pods/status"), "{values:?}");
         // Without a watch it has no access to the API at all.
@@ -247,14 +247,74 @@ fn the_right_to_nominate_comes_with_the_policy_that_bounds_it() {
     }
 }
 
+/// Where an API server limits these classes, as GKE's does, no other pod of them is made.
+#[test]
+fn pods_of_a_system_class_come_with_the_quota_that_admits_them() {
+    for (values, objects) in renderings() {
+        let quota = of_kind(&objects, "ResourceQuota");
+        for deployment in objects.iter().filter(|object| object["kind"] == "Deployment") {
+            let class = &deployment["spec"]["template"]["spec"]["priorityClassName"];
+            assert_eq!(class.is_string(), quota.is_ok(), "{values:?}");
+            if let Ok(quota) = &quota {
+                assert_eq!(quota["spec"]["scopeSelector"]["matchExpressions"][0]["values"], json!([class]));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_platform_may_assign_the_users_of_all_pods() {
+    let objects = objects(&render(Some(&chart().join("ci/openshift.yaml"))).unwrap()).unwrap();
+    let deployments: Vec<&Value> = objects.iter().filter(|object| object["kind"] == "Deployment").collect();
+    assert_eq!(deployments.len(), 2);
+    for deployment in deployments {
+        let context = &deployment["spec"]["template"]["spec"]["securityContext"];
+        assert_eq!(*context, json!({"runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}}));
+    }
+}
+
+#[test]
+fn the_second_scheduler_has_the_extenders_that_the_command_prints() {
+    for (values, args) in [
+        ("trusted-network.yaml", "http://plimsoll.plimsoll.svc:8888"),
+        (
+            "schedulers.yaml",
+            "https://plimsoll.plimsoll.svc:8888 --ca-file=/tls/ca.crt --cert-file=/tls/tls.crt --key-file=/tls/tls.key",
+        ),
+    ] {
+        let objects = objects(&render(Some(&chart().join("ci").join(values))).unwrap()).unwrap();
+        let mut command = Command::new(binary());
+        command.args(["scheduler-config", "--no-compile-cache", "--policies"]).arg(policies());
+        command.arg("--url").args(args.split(' '));
+        let printed = String::from_utf8(command.output().unwrap().stdout).unwrap();
+        let printed: Value = serde_saphyr::from_str(&printed).unwrap();
+        assert_eq!(scheduler_config(&objects)["extenders"], printed["extenders"]);
+    }
+}
+
+#[test]
+fn a_plain_scheduler_asks_nobody_and_places_the_pods_of_plimsoll() {
+    let objects = objects(&render(Some(&chart().join("ci/schedulers.yaml"))).unwrap()).unwrap();
+    let pod = |at: usize| {
+        let deployments: Vec<&Value> = objects.iter().filter(|object| object["kind"] == "Deployment").collect();
+        deployments[at]["spec"]["template"]["spec"]["schedulerName"].clone()
+    };
+    assert_eq!([pod(0), pod(1), pod(2)], [json!("plimsoll-plain-scheduler"), Value::Null, Value::Null]);
+    let of_plain = |object: &&Value| object["kind"] == "ConfigMap" && object["metadata"]["name"] == pod(0);
+    let plain = objects.iter().find(of_plain).unwrap()["data"]["config.yaml"].as_str().unwrap();
+    assert!(!plain.contains("extenders") && plain.contains("schedulerName: plimsoll-plain-scheduler"), "{plain}");
+}
+
 /// Whether a role grants something about a resource.
 fn grants(objects: &[Value], resource: &str) -> bool {
     let rules = objects.iter().flat_map(|object| object["rules"].as_array().into_iter().flatten());
     rules.flat_map(|rule| rule["resources"].as_array().into_iter().flatten()).any(|name| name == resource)
 }
 
-fn every_set_of_values() -> Vec<Option<std::path::PathBuf>> {
-    std::iter::once(None).chain(value_files().unwrap().into_iter().map(Some)).collect()
+/// The objects of the chart, with its defaults and with each set of values.
+fn renderings() -> Vec<(Option<PathBuf>, Vec<Value>)> {
+    let values = std::iter::once(None).chain(value_files().unwrap().into_iter().map(Some));
+    values.map(|values| (values.clone(), objects(&render(values.as_deref()).unwrap()).unwrap())).collect()
 }
 
 /// Every key of the values has a description, and no list or map of the user's own is looked into.

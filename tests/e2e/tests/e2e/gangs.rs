@@ -46,7 +46,9 @@ fn a_gang_is_bound_whole_where_a_filter_that_counts_lets_it_and_else_not_at_all(
     cluster.create_node(&node("n6", "a", "shared")).unwrap();
     create_gang(&cluster, "too-many");
     let tried = ["wait", "podgroup/too-many", "--for=condition=PodGroupInitiallyScheduled=False", "--timeout=1m"];
-    wait_until("the gang to be tried", || cluster.kubectl(&tried).ok()).unwrap();
+    let state = || cluster.kubectl(&["get", "podgroups,pods", "-o", "yaml"]);
+    wait_until("the gang to be tried", || cluster.kubectl(&tried).ok())
+        .unwrap_or_else(|error| panic!("{error}: {:?}\n{:#?}", state(), gateway.log()));
     let bound = ["get", "pods", "--selector=gang=too-many", "-o", "jsonpath={.items[*].spec.nodeName}"];
     assert_eq!(cluster.kubectl(&bound).unwrap(), "");
 }

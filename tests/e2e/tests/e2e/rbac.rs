@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeSet, fs};
 
-use plimsoll_e2e::{ControlPlane, chart, pod, render};
-use plimsoll_harness::{Plimsoll, policies as samples, tempdir, wait_until, workspace};
+use plimsoll_e2e::{ControlPlane, chart, objects, pod, render, scheduler_config};
+use plimsoll_harness::{Plimsoll, policies as samples, tempdir, wait_until};
 use serde_json::{Value, json};
 
 use crate::{lay_policies, populate};
@@ -38,7 +38,7 @@ fn a_second_scheduler_and_plimsoll_place_and_bind_with_their_own_accounts() {
     let (cluster, policies) = (ControlPlane::start_with_rbac().unwrap(), tempdir().unwrap());
     populate(&cluster);
     cluster.create(&plimsoll_sample::node(160)).unwrap();
-    install(&cluster);
+    let mut config = scheduler_config(&install(&cluster));
     lay_policies(policies.path());
     for file in ["gpu-binpack.wasm", "gpu-binpack.yaml"] {
         fs::copy(samples().join(file), policies.path().join(file)).unwrap();
@@ -48,12 +48,10 @@ fn a_second_scheduler_and_plimsoll_place_and_bind_with_their_own_accounts() {
     let gateway = Plimsoll::serve(policies.path(), &args).unwrap();
     wait_until("plimsoll to see the cluster", || (gateway.get("/readyz").ok()?.status == 200).then_some(())).unwrap();
 
-    let config = fs::read_to_string(workspace().join("deploy/kube-scheduler.yaml")).unwrap();
-    let config = config.replace("http://plimsoll.plimsoll.svc:8888", &format!("http://{}", gateway.wire));
-    let config = config.replace("  filterVerb: filter\n", "  filterVerb: filter\n  bindVerb: bind\n");
     let account = cluster.kubeconfig_of("plimsoll", "plimsoll-scheduler").unwrap();
-    let client = format!("clientConnection: {{kubeconfig: {}}}\n", account.display());
-    let _scheduler = cluster.start_scheduler(&(config + &client)).unwrap();
+    config["extenders"][0]["urlPrefix"] = format!("http://{}", gateway.wire).into();
+    config["clientConnection"] = json!({"kubeconfig": account});
+    let _scheduler = cluster.start_scheduler(&config.to_string()).unwrap();
 
     // A pod that names no scheduler is the default one's, which does not run here.
     cluster.create(&pod("web", "another-schedulers", "1", &json!({}))).unwrap();
@@ -73,16 +71,15 @@ fn a_second_scheduler_and_plimsoll_place_and_bind_with_their_own_accounts() {
     assert_eq!(cluster.kubectl(&of_others).unwrap(), "");
 }
 
-/// Applies what the chart renders where plimsoll may bind, and the second scheduler.
-fn install(cluster: &ControlPlane) {
+/// Applies what the chart renders where plimsoll may bind, with a second scheduler.
+fn install(cluster: &ControlPlane) -> Vec<Value> {
     let directory = tempdir().unwrap();
-    let manifest = directory.path().join("plimsoll.yaml");
-    let values = chart().join("ci/trusted-network.yaml");
-    fs::write(&manifest, render(Some(&values)).unwrap()).unwrap();
+    let file = directory.path().join("plimsoll.yaml");
+    let manifest = render(Some(&chart().join("ci/trusted-network.yaml"))).unwrap();
+    fs::write(&file, &manifest).unwrap();
     cluster.create(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "plimsoll"}})).unwrap();
-    for file in [manifest, workspace().join("deploy/second-scheduler.yaml")] {
-        cluster.kubectl(&["apply", "--server-side", "--validate=strict", "-f", file.to_str().unwrap()]).unwrap();
-    }
+    cluster.kubectl(&["apply", "--server-side", "--validate=strict", "-f", file.to_str().unwrap()]).unwrap();
+    objects(&manifest).unwrap()
 }
 
 /// The rights of plimsoll's account in a namespace beyond those of any account.

@@ -15,9 +15,6 @@ const TESTS: &str = "exec node --test test/*.test.mjs examples/*/*.test.mjs";
 /// An example of the AssemblyScript SDK, such as `conformance`.
 ///
 /// None where there is no Node.js with the packages of the SDK: the test is reported as skipped.
-///
-/// # Panics
-/// As for [`super::c_guest`].
 pub fn assemblyscript_example(name: &str) -> Option<Vec<u8>> {
     module(&format!("{name} in AssemblyScript"), &build(&format!("examples/{name}/{name}.ts")))
 }

@@ -12,9 +12,6 @@ const PYTHON_ADVICE: &str = "install Python 3.10 or later, and in target/python 
 /// An example of the Python SDK, such as `conformance`. It has 18 MB, and takes half a minute to build.
 ///
 /// None where there is no Python with componentize-py: the test is reported as skipped.
-///
-/// # Panics
-/// As for [`super::c_guest`].
 pub fn python_example(name: &str) -> Option<Vec<u8>> {
     module(&format!("{name} in Python"), &build_python(&format!("examples/{name}/{name}.py")))
 }
@@ -34,9 +31,6 @@ pub fn python_sdk_command(module: &str, arguments: &[&str]) -> Option<Output> {
 /// The sample policy of this name in Python.
 ///
 /// None where there is no Python with componentize-py, mypy and pytest: the test is reported as skipped.
-///
-/// # Panics
-/// As for [`super::c_guest`].
 pub fn python_sample(name: &str) -> Option<Sample> {
     let folder = format!("../../plugins/{name}");
     let source = format!("{folder}/{}.py", name.replace('-', "_"));

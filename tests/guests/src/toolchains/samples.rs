@@ -10,9 +10,6 @@ use super::{Built, C_ADVICE, GO_ADVICE, Sample, build_c, build_go_in, c_sdk, mod
 /// The sample policy of this name in Go.
 ///
 /// None where there is no Go: the test is reported as skipped.
-///
-/// # Panics
-/// As for [`super::c_guest`].
 pub fn go_sample(name: &str) -> Option<Sample> {
     let go = |arguments: &[&str]| {
         let mut command = Command::new("go");
@@ -25,9 +22,6 @@ pub fn go_sample(name: &str) -> Option<Sample> {
 /// The sample policy of this name in C; its tests run with the sanitizer for undefined behaviour.
 ///
 /// None where there is no clang that links for WebAssembly: the test is reported as skipped.
-///
-/// # Panics
-/// As for [`super::c_guest`].
 pub fn c_sample(name: &str) -> Option<Sample> {
     let (out, program) = output(&format!("{name}-test"));
     let mut clang = Command::new("clang");

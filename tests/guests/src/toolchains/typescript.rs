@@ -18,9 +18,6 @@ const TESTS: &str = "exec node --test build/test/*.test.js build/examples/*/*.te
 /// An example of the TypeScript SDK, such as `conformance`.
 ///
 /// None where there is no Node.js with the packages of the SDK: the test is reported as skipped.
-///
-/// # Panics
-/// As for [`super::c_guest`].
 pub fn typescript_example(name: &str) -> Option<Vec<u8>> {
     module(&format!("{name} in TypeScript"), &build_typescript(&format!("examples/{name}/{name}.ts")))
 }
@@ -28,9 +25,6 @@ pub fn typescript_example(name: &str) -> Option<Vec<u8>> {
 /// The tests of the TypeScript SDK and of its examples, after a check of all types.
 ///
 /// None where there is no Node.js with the packages of the SDK: the test is reported as skipped.
-///
-/// # Panics
-/// If the types are wrong, or as for [`super::c_guest`].
 pub fn typescript_sdk_tests() -> Option<Output> {
     let tested = compiled().clone().and_then(|()| run(sdk("sh").args(["-c", TESTS]), NODE_ADVICE));
     or_skip("the TypeScript SDK cannot be tested", tested)
@@ -39,9 +33,6 @@ pub fn typescript_sdk_tests() -> Option<Output> {
 /// The sample policy of this name in TypeScript.
 ///
 /// None where there is no Node.js with the packages of the SDK: the test is reported as skipped.
-///
-/// # Panics
-/// If its types are wrong, or as for [`super::c_guest`].
 pub fn typescript_sample(name: &str) -> Option<Sample> {
     let built = compiled().clone().and_then(|()| build_sample(name));
     or_skip(&format!("{name} in TypeScript cannot be built"), built)

@@ -1,11 +1,11 @@
 //! The AssemblyScript SDK beyond the conformance suite: its own tests, its faults, and its example in the host.
 
-use plimsoll_core::{FaultKind, Verb, Verdict};
+use plimsoll_core::{FaultKind, Verdict};
 use plimsoll_guests::toolchains::{assemblyscript_example, assemblyscript_sdk_tests};
-use plimsoll_policies::{ask, load_bytes};
+use plimsoll_policies::ask;
 use plimsoll_policy::testing::{World, node, pod};
 
-use super::languages::{ASSEMBLYSCRIPT, fails_as_said};
+use super::languages::{ASSEMBLYSCRIPT, decides_by_labels, fails_as_said};
 
 #[test]
 fn the_assemblyscript_sdk_passes_its_own_tests() {
@@ -31,18 +31,7 @@ fn a_module_in_assemblyscript_that_misbehaves_ends_as_the_fault_of_its_kind() {
 fn the_example_in_assemblyscript_decides_with_its_settings_and_their_defaults() {
     let Some(module) = assemblyscript_example("needs-label") else { return };
     assert!(module.len() < 24 << 10, "the module has {} bytes", module.len());
-    let policy = load_bytes("needs-label", &module);
-    let world = World::new(pod("p").annotation("example.com/needs", "ssd"))
-        .node(node("fast").label("ssd", "true"))
-        .node(node("slow"))
-        .placed(pod("a").on("fast"));
-    let lacking = || Verdict::Unresolvable("node lacks the label that the pod needs".into());
-    let ask_with = |settings| ask(world.view().unwrap(), settings);
-    assert_eq!(policy.verbs().iter().collect::<Vec<_>>(), [Verb::Filter, Verb::Score, Verb::Validate]);
-    assert_eq!(policy.filter(&ask_with("null"), &[0, 1]).unwrap(), [Verdict::Fits, lacking()]);
-    let other = ask_with(r#"{"annotation": "example.com/other"}"#);
-    assert_eq!(policy.filter(&other, &[0, 1]).unwrap(), [Verdict::Fits, Verdict::Fits]);
-    assert_eq!(policy.score(&ask_with("null"), &[0, 1]).unwrap(), [99, 100]);
+    decides_by_labels(&module, [99, 100], None);
 }
 
 /// Each node leaves garbage of several times its annotation, and all nodes together far more than the memory of a call.

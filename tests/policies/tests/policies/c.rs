@@ -2,13 +2,12 @@
 
 use std::{env, fs, process::Command};
 
-use plimsoll_core::{FaultKind, Verb, Verdict};
+use plimsoll_core::FaultKind;
 use plimsoll_guests::toolchains::{c_example, c_policy, c_sdk_clang};
 use plimsoll_harness::workspace;
-use plimsoll_policies::{ask, load, load_bytes};
-use plimsoll_policy::testing::{World, node, pod};
+use plimsoll_policies::{load, load_bytes};
 
-use super::languages::{C, asked, fails_as_said};
+use super::languages::{C, asked, decides_by_labels, fails_as_said};
 
 /// Every warning of clang that is not about style.
 const STRICT: [&str; 6] = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-I."];
@@ -69,19 +68,7 @@ fn a_module_in_c_that_misbehaves_ends_as_the_fault_of_its_kind() {
 fn the_example_in_c_decides_with_its_settings_and_their_defaults() {
     let Some(module) = c_example("needs-label") else { return };
     assert!(module.len() < 12 << 10, "the module has {} bytes", module.len());
-    let policy = load_bytes("needs-label", &module);
-    let world = World::new(pod("p").annotation("example.com/needs", "ssd"))
-        .node(node("fast").label("ssd", "true").allocatable("memory", "16Gi"))
-        .node(node("slow").allocatable("memory", "4Gi"))
-        .placed(pod("a").request("memory", "8Gi").on("fast"));
-    let lacking = || Verdict::Unresolvable("node lacks the label that the pod needs".into());
-    let ask_with = |settings| ask(world.view().unwrap(), settings);
-    assert_eq!(policy.verbs().iter().collect::<Vec<_>>(), [Verb::Filter, Verb::Score, Verb::Validate]);
-    assert_eq!(policy.filter(&ask_with("null"), &[0, 1]).unwrap(), [Verdict::Fits, lacking()]);
-    let other = ask_with(r#"{"annotation": "example.com/other"}"#);
-    assert_eq!(policy.filter(&other, &[0, 1]).unwrap(), [Verdict::Fits, Verdict::Fits]);
-    assert_eq!(policy.score(&ask_with("null"), &[0, 1]).unwrap(), [50, 25]);
-    assert_eq!(policy.score(&ask_with(r#"{"spare": "4Gi"}"#), &[0, 1]).unwrap(), [100, 100]);
+    decides_by_labels(&module, [50, 25], Some([100, 100]));
 }
 
 #[test]

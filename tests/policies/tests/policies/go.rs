@@ -1,12 +1,11 @@
 //! The Go SDK beyond the conformance suite: its own tests, its faults, and its examples in the host.
 
-use plimsoll_core::{FaultKind, Verb, Verdict};
+use plimsoll_core::{FaultKind, Verb};
 use plimsoll_guests::toolchains::{go_example, go_policy, go_sdk_command};
 use plimsoll_harness::workspace;
-use plimsoll_policies::{ask, load, load_bytes};
-use plimsoll_policy::testing::{World, node, pod};
+use plimsoll_policies::{load, load_bytes};
 
-use super::languages::{GO, asked, fails_as_said, tell};
+use super::languages::{GO, asked, decides_by_labels, fails_as_said, tell};
 
 /// Runs a command of the SDK; its output, and whether it succeeded.
 fn command(program: &str, arguments: &[&str]) -> Option<(bool, String)> {
@@ -82,17 +81,5 @@ fn values_stay_right_while_go_collects_garbage_and_moves_stacks() {
 #[test]
 fn the_example_decides_in_the_host_with_its_settings_and_their_defaults() {
     let Some(module) = go_example("needs-label") else { return };
-    let policy = load_bytes("needs-label", &module);
-    let world = World::new(pod("p").annotation("example.com/needs", "ssd"))
-        .node(node("fast").label("ssd", "true").allocatable("memory", "16Gi"))
-        .node(node("slow").allocatable("memory", "4Gi"))
-        .placed(pod("a").request("memory", "8Gi").on("fast"));
-    let lacking = || Verdict::Unresolvable("node lacks the label that the pod needs".into());
-    let ask_with = |settings| ask(world.view().unwrap(), settings);
-    assert_eq!(policy.verbs().iter().collect::<Vec<_>>(), [Verb::Filter, Verb::Score, Verb::Validate]);
-    assert_eq!(policy.filter(&ask_with("null"), &[0, 1]).unwrap(), [Verdict::Fits, lacking()]);
-    let other = ask_with(r#"{"annotation": "example.com/other"}"#);
-    assert_eq!(policy.filter(&other, &[0, 1]).unwrap(), [Verdict::Fits, Verdict::Fits]);
-    assert_eq!(policy.score(&ask_with("null"), &[0, 1]).unwrap(), [50, 25]);
-    assert_eq!(policy.score(&ask_with(r#"{"spare": "4Gi"}"#), &[0, 1]).unwrap(), [100, 100]);
+    decides_by_labels(&module, [50, 25], Some([100, 100]));
 }

@@ -3,11 +3,11 @@
 use std::sync::{Arc, OnceLock};
 
 use plimsoll_conformance::world;
-use plimsoll_core::{Ask, Fault, FaultKind, Policy, Verdict};
+use plimsoll_core::{Ask, Fault, FaultKind, Policy, Verb, Verdict};
 use plimsoll_guests::toolchains::{assemblyscript_example, c_example, go_example, python_example, typescript_example};
 use plimsoll_harness::workspace;
 use plimsoll_policies::{ask, load_bytes};
-use plimsoll_policy::testing::Native;
+use plimsoll_policy::testing::{Native, World, node, pod};
 
 #[path = "../../../../plugin-sdk/rust/examples/conformance/main.rs"]
 #[allow(dead_code, unreachable_pub, reason = "an example of the SDK, here as a module")]
@@ -74,6 +74,25 @@ pub(super) fn tell(policy: &dyn Policy, topic: &str) -> Result<String, Fault> {
     match policy.filter(&ask, &[0])?.remove(0) {
         Verdict::Unschedulable(reason) => Ok(reason.to_string()),
         other => panic!("{topic}: {other:?}"),
+    }
+}
+
+/// The example `needs-label` with its settings and with their defaults: the scores of two nodes, and those with 4Gi to spare.
+pub(super) fn decides_by_labels(module: &[u8], scores: [u32; 2], with_spare: Option<[u32; 2]>) {
+    let policy = load_bytes("needs-label", module);
+    let world = World::new(pod("p").annotation("example.com/needs", "ssd"))
+        .node(node("fast").label("ssd", "true").allocatable("memory", "16Gi"))
+        .node(node("slow").allocatable("memory", "4Gi"))
+        .placed(pod("a").request("memory", "8Gi").on("fast"));
+    let lacking = || Verdict::Unresolvable("node lacks the label that the pod needs".into());
+    let ask_with = |settings| ask(world.view().unwrap(), settings);
+    assert_eq!(policy.verbs().iter().collect::<Vec<_>>(), [Verb::Filter, Verb::Score, Verb::Validate]);
+    assert_eq!(policy.filter(&ask_with("null"), &[0, 1]).unwrap(), [Verdict::Fits, lacking()]);
+    let other = ask_with(r#"{"annotation": "example.com/other"}"#);
+    assert_eq!(policy.filter(&other, &[0, 1]).unwrap(), [Verdict::Fits, Verdict::Fits]);
+    assert_eq!(policy.score(&ask_with("null"), &[0, 1]).unwrap(), scores);
+    if let Some(scores) = with_spare {
+        assert_eq!(policy.score(&ask_with(r#"{"spare": "4Gi"}"#), &[0, 1]).unwrap(), scores);
     }
 }
 

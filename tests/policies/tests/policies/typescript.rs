@@ -2,12 +2,10 @@
 //!
 //! The components import WASI 0.2, as componentize-qjs makes them.
 
-use plimsoll_core::{FaultKind, Verb, Verdict};
+use plimsoll_core::FaultKind;
 use plimsoll_guests::toolchains::{typescript_example, typescript_sdk_tests};
-use plimsoll_policies::{ask, load_bytes};
-use plimsoll_policy::testing::{World, node, pod};
 
-use super::languages::{TYPESCRIPT, fails_as_said, tell};
+use super::languages::{TYPESCRIPT, decides_by_labels, fails_as_said, tell};
 
 #[test]
 fn the_typescript_sdk_passes_strict_type_checks_and_its_own_tests() {
@@ -42,16 +40,5 @@ fn a_module_in_typescript_finds_a_world_that_stands_still() {
 #[test]
 fn the_example_in_typescript_decides_in_the_host_with_its_settings_and_their_defaults() {
     let Some(module) = typescript_example("needs-label") else { return };
-    let policy = load_bytes("needs-label", &module);
-    let world = World::new(pod("p").annotation("example.com/needs", "ssd"))
-        .node(node("fast").label("ssd", "true"))
-        .node(node("slow"))
-        .placed(pod("a").on("fast"));
-    let lacking = || Verdict::Unresolvable("node lacks the label that the pod needs".into());
-    let ask_with = |settings| ask(world.view().unwrap(), settings);
-    assert_eq!(policy.verbs().iter().collect::<Vec<_>>(), [Verb::Filter, Verb::Score, Verb::Validate]);
-    assert_eq!(policy.filter(&ask_with("null"), &[0, 1]).unwrap(), [Verdict::Fits, lacking()]);
-    let other = ask_with(r#"{"annotation": "example.com/other"}"#);
-    assert_eq!(policy.filter(&other, &[0, 1]).unwrap(), [Verdict::Fits, Verdict::Fits]);
-    assert_eq!(policy.score(&ask_with("null"), &[0, 1]).unwrap(), [99, 100]);
+    decides_by_labels(&module, [99, 100], None);
 }

@@ -26,18 +26,12 @@ pub(super) fn by_name(pod: &Value, names: &[String]) -> String {
 }
 
 /// Posts a body; the reply as JSON.
-///
-/// # Errors
-/// If the status is not 200.
 pub(super) fn ask(client: &mut Client, path: &str, body: &str) -> Result<Value> {
     let reply = client.post(path, body.as_bytes())?;
     serde_json::from_slice(reply).with_context(|| String::from_utf8_lossy(&reply[..reply.len().min(300)]).into_owned())
 }
 
 /// Asks a filter about nodes; the answer is without an error, and has every node exactly once.
-///
-/// # Errors
-/// If it is anything else.
 pub(super) fn filter(client: &mut Client, path: &str, body: &str, names: &[String]) -> Result<Filtered> {
     let reply = ask(client, path, body)?;
     let error = reply["Error"].as_str().context("a reply without Error")?;
@@ -61,9 +55,6 @@ pub(super) fn filter(client: &mut Client, path: &str, body: &str, names: &[Strin
 }
 
 /// Asks for scores: one from 0 to 10 for each node, in order.
-///
-/// # Errors
-/// If the answer is anything else.
 pub(super) fn prioritize(client: &mut Client, body: &str, names: &[String]) -> Result<Vec<i64>> {
     let reply = ask(client, "/prioritize", body)?;
     let list = reply.as_array().context("the scores are no list")?;

@@ -18,9 +18,9 @@ impl ClusterStore {
 
     /// The same for a pod about whose bind another replica decides. It stands in the way of no bind of this replica, and
     /// the next list ends it.
-    pub(crate) fn forward(&mut self, pod: Arc<Pod>) {
+    pub(crate) fn forward(&mut self, pod: Arc<Pod>) -> Option<ReservationId> {
         // A pod that is placed already needs none.
-        let _ = self.add_reserved(pod, BindState::Forwarded);
+        self.add_reserved(pod, BindState::Forwarded).ok()
     }
 
     /// The same for a pod that has a node and whose bind has not begun, until this moment. It stands in the way of no bind,

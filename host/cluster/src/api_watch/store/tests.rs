@@ -204,6 +204,17 @@ fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
+#[test]
+fn the_end_of_a_first_forward_does_not_end_the_second_of_the_same_pod() {
+    let mut store = with_two_nodes();
+    let first = store.forward(Arc::new(pod("p3", "u3", "n1", "x"))).unwrap();
+    let second = store.forward(Arc::new(pod("p3", "u3", "n1", "x"))).unwrap();
+    store.release(&first);
+    assert_eq!(placed(&store.publish().unwrap(), "n1"), ["u1", "u3"]);
+    store.release(&second);
+    assert_eq!(placed(&store.publish().unwrap(), "n1"), ["u1"]);
+}
+
 /// A filter that leaves no node is decided again without the forwarded pods of the snapshot.
 #[test]
 fn a_forwarded_pod_that_the_watch_shows_is_published_as_a_certain_one() {
@@ -318,7 +329,7 @@ fn a_tentative_place_ends_in_each_of_its_ways_and_in_no_other() {
         ("another place", |store, start| store.hold(Arc::new(u3("n2")), start + seconds(10)), [false, true]),
         ("it is bound", |store, _| store.show_pod(u3("n2")), [false, true]),
         ("a bind", |store, _| drop(reserved(store, u3("n2"))), [false, true]),
-        ("a bind by another replica", |store, _| store.forward(Arc::new(u3("n2"))), [false, true]),
+        ("a bind by another replica", |store, _| drop(store.forward(Arc::new(u3("n2")))), [false, true]),
         ("it is nominated", |store, _| store.show_waiting(&waiting("p3", "u3", "n2")), [false, true]),
     ];
     for (what, end, expected) in table {

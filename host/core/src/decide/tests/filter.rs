@@ -132,9 +132,9 @@ fn only_policies_that_match_the_pod_are_asked() {
         let requirement = Requirement { key: "team".into(), operator: Operator::In, values: vec!["vision".into()] };
         config.matches = Match {
             namespaces: Some(vec!["ml".into()]),
-            scheduler_names: None,
             pod_selector: Some(vec![requirement]),
             resources: Some(vec!["cpu".into()]),
+            ..Match::default()
         };
     };
     let members = || {

@@ -22,7 +22,7 @@ use crate::{
     gateway::{Gateway, PostReplyWork},
     model::{
         Ask, BindQuery, Clock, Cluster, Fault, FaultKind, MetadataEntry, Node, NodeRead, NodeSource, Pod, PodId,
-        Policy, PolicyConfig, Preemption, Read, Value, Verb, Verbs, Verdict, View,
+        Policy, PolicyConfig, Preemption, Read, ReadSet, Value, Verb, Verbs, Verdict, View,
     },
 };
 
@@ -51,13 +51,13 @@ pub(super) struct FakePolicy {
     bind: Option<OfNode>,
     /// Whether it depends on its reads alone.
     is_function: bool,
-    imports: Vec<String>,
+    reads: ReadSet,
 }
 
 impl FakePolicy {
     /// Its module imports these reads.
     pub(super) fn importing(mut self, imports: &[&str]) -> Self {
-        self.imports = imports.iter().map(ToString::to_string).collect();
+        self.reads = imports.iter().copied().collect();
         self
     }
 
@@ -128,8 +128,8 @@ impl Policy for FakePolicy {
         exported.into_iter().filter_map(|(verb, has)| has.then_some(verb)).collect()
     }
 
-    fn imports(&self) -> &[String] {
-        &self.imports
+    fn reads(&self) -> ReadSet {
+        self.reads.clone()
     }
 
     fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {

@@ -115,7 +115,7 @@ fn mk_world(members: Vec<Arc<Member>>, nodes: &[Json], leader: Leader, has_just_
     board.publish();
     fixture.gateway.set_binder(Arc::clone(&board) as _);
     fixture.gateway.set_places(Arc::clone(&board) as _);
-    fixture.gateway.set_keeper(false, Box::new(|| {}));
+    fixture.gateway.set_keeper(true, Box::new(|| {}));
     (fixture, board)
 }
 
@@ -241,6 +241,71 @@ fn at_bind_a_pod_without_a_place_yields_to_places_and_one_with_a_place_does_not(
 }
 
 #[test]
+fn a_bind_that_fails_ends_the_place() {
+    let (fixture, board) = mk_three_with(PlaceMode::Early);
+    let place = ask(&fixture, "a@g")[0];
+    board.bound.lock().unwrap().push(mk_pod("x").placed_on(place, &BTreeMap::new(), &BTreeMap::new()));
+    board.publish();
+    assert!(bind(&fixture, "a@g", place).is_err());
+    assert!(board.held.lock().unwrap().is_empty());
+}
+
+/// 150 nodes; the limit holds for three of them, and the others are not for the pod `p`, which waits.
+fn mk_pool() -> (Fixture, Arc<Board>) {
+    let pool = FakePolicy::default().function().filter_each(|view, node| match name_of(view, node).as_str() {
+        "n0" | "n1" | "n2" => Verdict::Fits,
+        _ => unschedulable("outside the pool"),
+    });
+    let nodes: Vec<Json> = (0..150).map(|at| mk_node(&format!("n{at}"), &[])).collect();
+    let members = vec![mk_member("pool", pool, |_| {}), mk_limit(PlaceMode::All)];
+    let (fixture, board) = mk_world(members, &nodes, Leader::ThisReplica, false);
+    fixture.gateway.answer_for_whole_cluster();
+    let shown = WaitingPod { pod: mk_pod("p"), nominated: None };
+    fixture.gateway.waiting_changed(WaitingChange::Shown(shown));
+    (fixture, board)
+}
+
+/// Asks about nodes outside of the pool; returns the node that the pod is to be nominated for.
+fn nominated(fixture: &Fixture, may_bind: bool) -> Option<Arc<str>> {
+    let names: Vec<String> = (10..110).map(|at| format!("n{at}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let cows = cows(&names);
+    let query = Query { pod: mk_pod("p"), may_bind, ..fixture.query(Nodes::Names(&cows)) };
+    assert_eq!(fixture.gateway.filter("", &query).unwrap().0.rejected.len(), 100);
+    fixture.clock.advance(Duration::from_millis(100));
+    let (patches, _) = fixture.gateway.keep_places();
+    for patch in &patches {
+        fixture.gateway.nomination_sent(patch, true);
+    }
+    patches.first().and_then(|patch| patch.node.clone())
+}
+
+#[test]
+fn a_place_on_the_nominated_node_lasts_until_the_bind() {
+    let (fixture, board) = mk_pool();
+    let node = nominated(&fixture, true).unwrap();
+    let mut pod: Json = serde_json::from_slice(mk_pod("p").json().unwrap()).unwrap();
+    pod["status"] = json!({"nominatedNodeName": &*node});
+    let pod = Arc::new(Pod::from_json(bytes(&pod)).unwrap());
+    let alone = cows(&[&node]);
+    let query = Query { pod, ..fixture.query(Nodes::Names(&alone)) };
+    assert!(fixture.gateway.filter("", &query).unwrap().0.rejected.is_empty());
+    for _ in 0..10 {
+        fixture.clock.advance(SECOND);
+        assert!(fixture.gateway.keep_places().0.is_empty() && board.held.lock().unwrap().contains_key("p"));
+    }
+}
+
+#[test]
+fn a_client_that_may_not_bind_changes_nothing_for_a_pod() {
+    let (fixture, board) = mk_pool();
+    assert_eq!(nominated(&fixture, false), None);
+    assert!(board.held.lock().unwrap().is_empty());
+    assert!(fixture.gateway.pending().iter().all(|pod| pod.asked.is_empty()));
+    assert!(nominated(&fixture, true).is_some());
+}
+
+#[test]
 fn pods_of_one_owner_go_to_the_best_nodes_and_of_equal_ones_to_each_zone_alike() {
     let names: Vec<String> = (0..9).map(|at| format!("n{at}")).collect();
     let zone = |at: usize| ["a", "b", "c"][at / 3];
@@ -271,11 +336,18 @@ fn only_the_leader_gives_places_and_only_for_policies_and_clients_that_need_them
     };
     for (places, leader, has_just_begun, expected) in [
         (PlaceMode::Early, Leader::ThisReplica, false, 1),
-        (PlaceMode::Early, Leader::ThisReplica, true, 3),
-        (PlaceMode::Early, Leader::Nobody("it is vacant".to_owned()), false, 3),
-        (PlaceMode::None, Leader::ThisReplica, false, 3),
+        (PlaceMode::None, Leader::ThisReplica, true, 3),
+        (PlaceMode::None, Leader::Nobody("it is vacant".to_owned()), false, 3),
     ] {
         assert_eq!(ask(&world(places, leader, has_just_begun), "a@g").len(), expected);
+    }
+    // A place that an earlier leader has given may not be known yet: kube-scheduler tries the pod again.
+    for (leader, has_just_begun) in [(Leader::ThisReplica, true), (Leader::Nobody("it is vacant".to_owned()), false)] {
+        let begun = world(PlaceMode::Early, leader, has_just_begun);
+        let names = cows(&NODES);
+        let query = Query { pod: mk_pod("a@g"), ..begun.query(Nodes::Names(&names)) };
+        let error = begun.gateway.filter("", &query).unwrap_err();
+        assert!(matches!(error, DecideError::Unbound(Unbound::NoLeader(_))), "{error}");
     }
     let peer = world(PlaceMode::Early, Leader::Peer("http://10.0.0.2".into()), false);
     let names = cows(&NODES);

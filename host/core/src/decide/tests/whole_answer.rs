@@ -214,21 +214,30 @@ fn a_nomination_ends_when_it_was_tried_when_its_time_is_over_and_when_it_was_not
 
 #[test]
 fn a_nomination_that_an_earlier_attempt_has_cleared_is_repeated_twice() {
-    let (fixture, held) = mk_fixture(mk_pool(150, |_, _| {}, &full(2)));
-    ask(&fixture, &mk_pod(), 10..110);
-    fixture.clock.advance(100 * MS);
-    for repeated in [true, true, false] {
-        let [patch] = &due(&fixture)[..] else { panic!("one is due") };
-        assert_eq!(patch.node.as_deref(), Some("n2"));
-        fixture.gateway.nomination_sent(patch, true);
-        // The watch may be behind.
-        for (nominated, own) in [(None, None), (Some("n2"), Some("n2")), (None, None)] {
-            assert!(due(&fixture).is_empty());
-            show(&fixture, &mk_tried(nominated, ""), own);
+    // The API server's reply comes before, between or after what the watch shows.
+    for reply in 0..=3 {
+        let (fixture, held) = mk_fixture(mk_pool(150, |_, _| {}, &full(2)));
+        ask(&fixture, &mk_pod(), 10..110);
+        fixture.clock.advance(100 * MS);
+        for repeated in [true, true, false] {
+            let [patch] = &due(&fixture)[..] else { panic!("one is due") };
+            assert_eq!(patch.node.as_deref(), Some("n2"));
+            // The watch may be behind.
+            for (at, (nominated, own)) in [(None, None), (Some("n2"), Some("n2")), (None, None)].into_iter().enumerate()
+            {
+                if at == reply {
+                    fixture.gateway.nomination_sent(patch, true);
+                }
+                assert!(due(&fixture).is_empty());
+                show(&fixture, &mk_tried(nominated, ""), own);
+            }
+            if reply == 3 {
+                fixture.gateway.nomination_sent(patch, true);
+            }
+            assert_eq!(held.0.lock().unwrap().is_empty(), !repeated);
         }
-        assert_eq!(held.0.lock().unwrap().is_empty(), !repeated);
+        assert!(due(&fixture).is_empty());
     }
-    assert!(due(&fixture).is_empty());
 }
 
 #[test]
@@ -241,10 +250,24 @@ fn nominations_of_a_restarted_replica_are_taken_back_and_those_of_preemption_are
     fixture.gateway.nomination_sent(&patches[0], true);
     // Preemption has chosen a node meanwhile: the patch would evict a second victim.
     ask(&fixture, &mk_pod(), 10..110);
-    let nominated = Some(NominatedFor { node: "n0".into(), is_own: false });
-    let pod = mk_tried(Some("n0"), "evicts");
-    fixture.gateway.waiting_changed(WaitingChange::Shown(WaitingPod { pod, nominated }));
+    let chosen = |node: &str| {
+        let nominated = Some(NominatedFor { node: node.into(), is_own: false });
+        let pod = mk_tried(Some(node), "evicts");
+        fixture.gateway.waiting_changed(WaitingChange::Shown(WaitingPod { pod, nominated }));
+    };
+    chosen("n0");
     fixture.clock.advance(100 * MS);
+    assert!(due(&fixture).is_empty());
+    ask(&fixture, &mk_pod(), 10..110);
+    fixture.clock.advance(100 * MS);
+    assert!(due(&fixture).is_empty(), "it was there before the question");
+    // It chooses the node that plimsoll has nominated: the end is its own.
+    show(&fixture, &mk_pod(), None);
+    ask(&fixture, &mk_pod(), 10..110);
+    fixture.clock.advance(100 * MS);
+    fixture.gateway.nomination_sent(&due(&fixture)[0], true);
+    chosen("n2");
+    fixture.clock.advance(5_000 * MS);
     assert!(due(&fixture).is_empty());
 }
 

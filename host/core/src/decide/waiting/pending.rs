@@ -77,6 +77,15 @@ pub struct ScheduledCondition {
     pub since: Option<String>,
 }
 
+// === impl ScheduledCondition ===
+
+impl ScheduledCondition {
+    pub(crate) fn of(pod: &Pod) -> Option<Self> {
+        let conditions: Vec<Self> = serde_json::from_str(pod.field("/status/conditions")?).unwrap_or_default();
+        conditions.into_iter().find(|condition| condition.r#type == "PodScheduled")
+    }
+}
+
 // === impl WaitingPods ===
 
 impl WaitingPods {
@@ -153,9 +162,7 @@ impl PendingPod {
 
     /// The condition by which kube-scheduler says why the pod has no node.
     pub fn condition(&self) -> Option<ScheduledCondition> {
-        let conditions = serde_json::from_str(self.pod.field("/status/conditions")?);
-        let conditions: Vec<ScheduledCondition> = conditions.unwrap_or_default();
-        conditions.into_iter().find(|condition| condition.r#type == "PodScheduled")
+        ScheduledCondition::of(&self.pod)
     }
 
     /// Why kube-scheduler does not try the pod.

@@ -15,8 +15,8 @@ use crate::{
     decide::{BindCallWait, BindOutcome, Group, Member, NoObserver, NodeObject, Nodes, Query},
     model::{
         AbsentFacts, Ask, BindError, Binding, FactAccess, FactSource, Fault, IsUnchanged, Leader, Mode, Node,
-        NodeSource, NotReserved, Policy, PolicyConfig, Read, Reservation, Selector, SystemClock, Value, Verbs, Verdict,
-        View,
+        NodeSource, NotReserved, Policy, PolicyConfig, Read, ReadSet, Reservation, Selector, SystemClock, Value, Verbs,
+        Verdict, View,
     },
 };
 
@@ -24,7 +24,7 @@ const LONG: Duration = Duration::from_mins(1);
 
 /// At most 2 pods on each node, and none on one whose load is high.
 struct TwoPerNode {
-    imports: Vec<String>,
+    reads: ReadSet,
 }
 
 impl Policy for TwoPerNode {
@@ -32,8 +32,8 @@ impl Policy for TwoPerNode {
         [Verb::Filter].into_iter().collect()
     }
 
-    fn imports(&self) -> &[String] {
-        &self.imports
+    fn reads(&self) -> ReadSet {
+        self.reads.clone()
     }
 
     fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {
@@ -101,7 +101,7 @@ impl Binder for Follower {
 
 fn mk_group(import: &str, mode: Mode) -> Group {
     let config = PolicyConfig { mode, ..PolicyConfig::default() };
-    let policy = TwoPerNode { imports: vec![import.to_owned()] };
+    let policy = TwoPerNode { reads: [import].into_iter().collect() };
     let fact_access = Arc::new(FactAccess::new([("load", "load")], AbsentFacts::Default));
     Group::new(vec![Arc::new(Member { fact_access, ..Member::new("", "two", config, Arc::new(policy)) })])
 }

@@ -108,7 +108,8 @@ impl Recording {
         let other =
             if let ReadScope::Node(node) = read.scope() { Some(node).filter(|_| position != Some(node)) } else { None };
         notes.compares_nodes |= other.is_some() || read.scope() == ReadScope::Whole;
-        notes.reads_undeclared |= matches!(answer, Err(ReadError::UndeclaredSource(_) | ReadError::Counts(_)));
+        notes.reads_undeclared |=
+            matches!(answer, Err(ReadError::UndeclaredSource(_) | ReadError::Counts(_) | ReadError::Undescribed(_)));
         if self.shows_reads && notes.lines.len() < MAX_LINES {
             let value = Shown::of_answer(*read, answer);
             let read = excerpt(&written.to_string(), MAX_READ_BYTES);
@@ -127,7 +128,7 @@ impl Recording {
         self.notes().is_some_and(|notes| notes.compares_nodes)
     }
 
-    /// Whether something was read that the sidecar does not declare: a source of facts, or a count.
+    /// Whether something was read that the policy or its sidecar does not declare: a source of facts, a count.
     pub(crate) fn reads_undeclared(&self) -> bool {
         self.notes().is_some_and(|notes| notes.reads_undeclared)
     }

@@ -15,7 +15,7 @@ impl FactSource {
     /// The number of a line, and what is wrong with it: it is something else, its key has two values, or a limit is passed.
     pub fn from_csv(text: &str) -> Result<Self, String> {
         let mut source = Self::default();
-        for (at, line) in text.lines().enumerate() {
+        for (at, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
                 continue;
@@ -64,6 +64,8 @@ mod tests {
         let values = ["node-1", "node-2", "a, b", "empty"].map(|key| value(key).unwrap());
         assert_eq!(values, ["0.25", "0.5", "say \"x\"", ""]);
         assert_eq!(source.len(), 4);
+        // Spreadsheets write a byte order mark.
+        assert!(FactSource::from_csv("\u{feff}node-1,1").unwrap().by_key("node-1").is_some());
     }
 
     #[test]

@@ -448,9 +448,11 @@ mod tests {
     #[test]
     fn images_are_listed_once_and_with_a_tag() {
         let pod = pod(
-            r#"{"containers":[{"image":"a"},{"image":"a:latest"},{"image":"b:1"}],"initContainers":[{"image":"c"}]}"#,
+            r#"{"containers":[{"image":"a"},{"image":"a:latest"},{"image":"b:1"}],"initContainers":[{"image":"c"}],
+                "volumes":[{"name":"m","image":{"reference":"model"}},{"name":"e","emptyDir":{}}]}"#,
         );
-        assert_eq!(pod.images().iter().map(AsRef::as_ref).collect::<Vec<_>>(), ["c:latest", "a:latest", "b:1"]);
+        let images: Vec<&str> = pod.images().iter().map(AsRef::as_ref).collect();
+        assert_eq!(images, ["c:latest", "a:latest", "b:1", "model:latest"]);
     }
 
     #[test]

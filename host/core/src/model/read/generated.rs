@@ -155,7 +155,7 @@ pub enum PodRead<T> {
     Created,
     /// The effective request of a resource: cpu in millicores, all else in base units; 0 if none.
     Request(T),
-    /// The images of all containers, init containers included, each once, with a tag or digest.
+    /// The images of all containers, init containers included, and of image volumes, each once, with a tag or digest.
     Images,
     /// JSON text at an RFC 6901 pointer into the whole object.
     Field(T),
@@ -272,6 +272,35 @@ pub(crate) const COUNTING: &[&str] = &[
 // === impl Read ===
 
 impl<T> ReadOf<T> {
+    /// The function of the contract, as a module imports it.
+    pub(crate) const fn function(&self) -> &'static str {
+        match self {
+            Self::Pod(.., read) => read.function(),
+            Self::Node(.., read) => read.function(),
+            Self::NodesCount => "nodes.count",
+            Self::NodesByLabel { .. } => "nodes.by-label",
+            Self::Placed(.., read) => read.function(),
+            Self::PlacedKnown { .. } => "placed.known",
+            Self::PlacedCount { .. } => "placed.count",
+            Self::PlacedCountLabelled { .. } => "placed.count-labelled",
+            Self::PlacedCountsLabelled { .. } => "placed.counts-labelled",
+            Self::Candidate(.., read) => read.function(),
+            Self::CandidatesCount => "candidates.count",
+            Self::ClusterCount { .. } => "cluster.count",
+            Self::ClusterCountUpTo { .. } => "cluster.count-up-to",
+            Self::ClusterAtLeast { .. } => "cluster.at-least",
+            Self::ClusterRequested { .. } => "cluster.requested",
+            Self::ClusterNodesWithLabel { .. } => "cluster.nodes-with-label",
+            Self::ClusterLabelValues { .. } => "cluster.label-values",
+            Self::FactsText { .. } => "facts.text",
+            Self::FactsNumber { .. } => "facts.number",
+            Self::FactsNodeText { .. } => "facts.node-text",
+            Self::FactsNodeNumber { .. } => "facts.node-number",
+            Self::HostSettings => "host.settings",
+            Self::HostNow { .. } => "host.now",
+        }
+    }
+
     /// The way in which answers that depend on it are cached.
     pub(crate) fn scope(&self) -> ReadScope {
         match self {
@@ -421,6 +450,26 @@ impl<T: fmt::Debug> fmt::Display for ReadOf<T> {
 }
 
 impl<T> PodRead<T> {
+    /// The function of the contract, as a module imports it.
+    pub(crate) const fn function(&self) -> &'static str {
+        match self {
+            Self::Name => "pod.name",
+            Self::Namespace => "pod.namespace",
+            Self::NamespaceLabel { .. } => "pod.namespace-label",
+            Self::NamespaceKnown => "pod.namespace-known",
+            Self::Uid => "pod.uid",
+            Self::Label { .. } => "pod.label",
+            Self::Annotation { .. } => "pod.annotation",
+            Self::Priority => "pod.priority",
+            Self::PriorityClass => "pod.priority-class",
+            Self::Controller => "pod.controller",
+            Self::Created => "pod.created",
+            Self::Request { .. } => "pod.request",
+            Self::Images => "pod.images",
+            Self::Field { .. } => "pod.field",
+        }
+    }
+
     /// The same with other texts.
     pub(crate) fn map<'s, U>(&'s self, text: &mut impl FnMut(&'s T) -> U) -> PodRead<U> {
         match self {
@@ -465,6 +514,24 @@ impl<T: fmt::Debug> PodRead<T> {
 }
 
 impl<T> NodeRead<T> {
+    /// The function of the contract, as a module imports it.
+    pub(crate) const fn function(&self) -> &'static str {
+        match self {
+            Self::Name => "nodes.name",
+            Self::Label { .. } => "nodes.label",
+            Self::Annotation { .. } => "nodes.annotation",
+            Self::Taints => "nodes.taints",
+            Self::Allocatable { .. } => "nodes.allocatable",
+            Self::ResourceKnown { .. } => "nodes.resource-known",
+            Self::Capacity { .. } => "nodes.capacity",
+            Self::Condition { .. } => "nodes.condition",
+            Self::Unschedulable => "nodes.unschedulable",
+            Self::Requested { .. } => "nodes.requested",
+            Self::ImageSize { .. } => "nodes.image-size",
+            Self::Field { .. } => "nodes.field",
+        }
+    }
+
     /// The same with other texts.
     pub(crate) fn map<'s, U>(&'s self, text: &mut impl FnMut(&'s T) -> U) -> NodeRead<U> {
         match self {
@@ -505,6 +572,22 @@ impl<T: fmt::Debug> NodeRead<T> {
 }
 
 impl<T> PlacedRead<T> {
+    /// The function of the contract, as a module imports it.
+    pub(crate) const fn function(&self) -> &'static str {
+        match self {
+            Self::Name => "placed.name",
+            Self::Namespace => "placed.namespace",
+            Self::Label { .. } => "placed.label",
+            Self::Annotation { .. } => "placed.annotation",
+            Self::Priority => "placed.priority",
+            Self::PriorityClass => "placed.priority-class",
+            Self::Controller => "placed.controller",
+            Self::Phase => "placed.phase",
+            Self::Request { .. } => "placed.request",
+            Self::Created => "placed.created",
+        }
+    }
+
     /// The same with other texts.
     pub(crate) fn map<'s, U>(&'s self, text: &mut impl FnMut(&'s T) -> U) -> PlacedRead<U> {
         match self {
@@ -541,6 +624,15 @@ impl<T: fmt::Debug> PlacedRead<T> {
 }
 
 impl CandidateRead {
+    /// The function of the contract, as a module imports it.
+    pub(crate) const fn function(self) -> &'static str {
+        match self {
+            Self::Node => "candidates.node",
+            Self::Victims => "candidates.victims",
+            Self::PdbViolations => "candidates.pdb-violations",
+        }
+    }
+
     /// Shows it behind the name of the element.
     pub(crate) fn write(self, f: &mut fmt::Formatter<'_>, one: fmt::Arguments<'_>) -> fmt::Result {
         match self {

@@ -14,10 +14,12 @@ impl View {
     /// the policy's sidecar.
     pub fn read(&self, read: Read<'_>) -> Result<Value<'_>, ReadError> {
         let written = read;
+        let named = |read: &Read<'_>| excerpt(&read.to_string(), MAX_NAMED_READ_BYTES).into();
         let (read, answer) = match self.named_globally(read) {
-            Ok(read) if self.refuses_counts && read.counts_pods() => {
-                (read, Err(ReadError::Counts(excerpt(&read.to_string(), MAX_NAMED_READ_BYTES).into())))
+            Ok(read) if self.reads.as_ref().is_some_and(|reads| !reads.has(&read)) => {
+                (read, Err(ReadError::Undescribed(named(&read))))
             }
+            Ok(read) if self.refuses_counts && read.counts_pods() => (read, Err(ReadError::Counts(named(&read)))),
             Ok(read) => (read, self.admit(&read).and_then(|()| self.answer(read))),
             Err(error) => (read, Err(error)),
         };

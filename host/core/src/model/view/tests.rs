@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::*;
 use crate::model::{
-    CandidateRead, Grouping, Namespace, Node, NodeRead, PlacedRead, PodRead, Read, Selector, Shown,
+    CandidateRead, Grouping, Namespace, Node, NodeRead, PlacedRead, PodRead, Read, ReadSet, Selector, Shown,
     tally::{MAX_KEY_BYTES, MAX_SHAPES},
 };
 
@@ -363,7 +363,7 @@ fn an_annotation_that_is_not_kept_is_an_error_and_never_absent() {
 /// The names of imports and the reads themselves must agree on what counts: the one decides whether binds wait for a
 /// filter, the other what it can read.
 #[test]
-fn a_filter_that_counts_nothing_is_refused_exactly_the_reads_that_change_by_a_bind() {
+fn a_policy_is_refused_exactly_the_reads_that_it_has_not_named_or_that_count() {
     const EVERY: Selector<&str> = Selector::all();
     let view = View::new(Arc::new(mk_pod()), mk_cluster(), Arc::from([0]), 0);
     let refusing = view.clone().with_counts(false);
@@ -384,7 +384,11 @@ fn a_filter_that_counts_nothing_is_refused_exactly_the_reads_that_change_by_a_bi
     ] {
         assert!(view.read(read).is_ok(), "{import}");
         let is_refused = matches!(refusing.read(read), Err(ReadError::Counts(named)) if *named == read.to_string());
-        assert_eq!(is_refused, crate::model::read::COUNTING.contains(&import), "{import}");
+        let named: ReadSet = [import].into_iter().collect();
+        assert_eq!(is_refused, named.counts_pods(), "{import}");
+        assert!(view.clone().with_reads(named).read(read).is_ok(), "{import}");
+        let without = view.clone().with_reads(["pod.name"].into_iter().collect());
+        assert_eq!(without.read(read), Err(ReadError::Undescribed(read.to_string().into())));
     }
 }
 

@@ -16,6 +16,8 @@ pub(super) struct CoreRead {
     /// The arguments of `write!` that show it; none for all reads of one thing, which show themselves.
     pub(super) shown: Option<String>,
     pub(super) prefix: String,
+    /// The function as a module imports it; none for all reads of one thing, each of which has its own.
+    pub(super) function: Option<String>,
     cached: Cached,
     /// Whether it is of a node.
     has_node: bool,
@@ -61,6 +63,7 @@ fn of_things(interface: &Interface) -> anyhow::Result<Option<CoreRead>> {
     Ok(Some(CoreRead {
         variant: Variant::of_all(camel(one), interface, one),
         shown: None,
+        function: None,
         prefix: index.map_or_else(|| one.clone(), |index| format!("{one}[{{{index}}}]")),
         cached: first.cached,
         has_node: by_node(first),
@@ -76,6 +79,7 @@ fn of_function(interface: &Interface, function: &Function) -> anyhow::Result<Cor
     Ok(CoreRead {
         shown: Some(variant.shown(function)),
         prefix: interface.name.clone(),
+        function: Some(format!("{}.{}", interface.name, function.name)),
         cached: function.cached,
         has_node: function.has_node(),
         of_pods: pattern_if(function.cached == Cached::Pods),

@@ -47,7 +47,7 @@ struct Args {
     output: Output,
 
     /// A line for the sidecar of the policy that gangs have
-    #[arg(long, value_name = "LINE", default_value = "gang: exact")]
+    #[arg(long, value_name = "LINE", default_value = "")]
     gang_line: String,
 
     #[command(flatten)]

@@ -54,6 +54,15 @@ struct VolumeJson<'a> {
     #[serde(borrow)]
     persistent_volume_claim: Option<ClaimVolumeJson<'a>>,
     ephemeral: Option<IgnoredAny>,
+    #[serde(borrow)]
+    image: Option<ImageVolumeJson<'a>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct ImageVolumeJson<'a> {
+    #[serde(borrow)]
+    reference: Option<Cow<'a, str>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -247,8 +256,15 @@ impl<'a> SpecJson<'a> {
 
     pub(super) fn images(&self) -> Box<[Box<str>]> {
         let mut seen = HashSet::new();
-        let images = self.all_containers().filter_map(|container| container.image.as_deref());
-        images.map(image::normalized).filter(|name| seen.insert(name.clone())).map(Into::into).collect()
+        let of_containers = self.all_containers().filter_map(|container| container.image.as_deref());
+        // As `sumImageScores` of kube-scheduler's ImageLocality.
+        let of_volumes = self.volumes.iter().flatten().filter_map(|volume| volume.image.as_ref()?.reference.as_deref());
+        of_containers
+            .chain(of_volumes)
+            .map(image::normalized)
+            .filter(|name| seen.insert(name.clone()))
+            .map(Into::into)
+            .collect()
     }
 
     fn all_containers(&self) -> impl Iterator<Item = &ContainerJson<'_>> {

@@ -1,0 +1,121 @@
+//! A rule in CEL, from an empty directory to a decision.
+
+use std::fs;
+
+use plimsoll_commands::{Printed, plimsoll};
+use plimsoll_harness::{Plimsoll, tempdir, wait_until, workspace};
+use serde_json::{Value, json};
+
+use crate::{run, text};
+
+/// A gold pod and two nodes, whose second has no SSD.
+fn request() -> Value {
+    let pod = json!({"metadata": {"name": "db-0", "namespace": "a", "uid": "u", "annotations": {"tier": "gold"}}});
+    let nodes = [
+        json!({"metadata": {"name": "n1", "labels": {"ssd": "true", "zone": "a"}}}),
+        json!({"metadata": {"name": "n2", "labels": {"zone": "b"}}}),
+    ];
+    json!({"Pod": pod, "Nodes": {"metadata": {}, "items": nodes}, "NodeNames": null})
+}
+
+/// Waits until the gateway rejects the node for this reason.
+fn wait_for_reason(gateway: &Plimsoll, node: &str, reason: &str) {
+    let is_so = || {
+        let reply = gateway.ask("/filter", &request()).unwrap();
+        let found = ["FailedAndUnresolvableNodes", "FailedNodes"].map(|of| reply[of][node].clone());
+        found.iter().any(|found| found == reason).then_some(())
+    };
+    wait_until(reason, is_so).unwrap();
+}
+
+#[test]
+fn a_new_rule_passes_its_cases_and_decides_at_once_and_a_wrong_edit_does_not() {
+    let folder = tempdir().unwrap();
+    let command = |args: &[&str]| -> Printed { plimsoll(folder.path(), args).unwrap() };
+    let printed = command(&["new", "--lang", "cel", "gold"]);
+    assert_eq!(printed.code, Some(0), "{printed:?}");
+    let printed = command(&["test", "--strict", "--no-compile-cache"]);
+    assert!(printed.out.starts_with("policies/gold.yaml: 2 cases passed\n"), "{printed:?}");
+    let printed = command(&["new", "--lang", "cel", "gold"]);
+    assert!(printed.code == Some(2) && printed.err.contains("policies/gold.yaml: it exists"), "{printed:?}");
+
+    let policies = folder.path().join("policies");
+    let gateway = Plimsoll::serve(&policies, &["--no-compile-cache"]).unwrap();
+    wait_for_reason(&gateway, "n2", "gold: the node has no SSD");
+    let rule = fs::read_to_string(policies.join("gold.yaml")).unwrap();
+    fs::write(policies.join("gold.yaml"), rule.replace("node.labels", "node.label")).unwrap();
+    gateway.wait_for_log("the refusal", |line| line["policy"] == "gold" && line["error"].is_string()).unwrap();
+    let ready = wait_until("the refusal to be told", || {
+        gateway.get("/readyz").ok().map(|reply| reply.body).filter(|body| body.contains("policy gold: "))
+    });
+    let ready = ready.unwrap();
+    assert!(ready.contains("gold.yaml:5:54: cel.filter[0].expression: ") && ready.contains("`labels`"), "{ready}");
+    wait_for_reason(&gateway, "n2", "gold: the node has no SSD");
+    fs::write(policies.join("gold.yaml"), rule.replace("has no SSD", "is slow")).unwrap();
+    wait_for_reason(&gateway, "n2", "gold: the node is slow");
+    let listed: Value = serde_json::from_str(&gateway.get("/api/policies").unwrap().body).unwrap();
+    assert_eq!(listed["policies"][0]["verbs"], json!(["filter", "validate"]));
+}
+
+#[test]
+fn ten_rules_are_one_compiled_module() {
+    let folder = tempdir().unwrap();
+    let (policies, cache) = (folder.path().join("policies"), folder.path().join("cache"));
+    fs::create_dir(&policies).unwrap();
+    for index in 0..10 {
+        let rule =
+            format!("cel: {{filter: [{{expression: 'node.labels[\"zone\"] != \"{index}\"', message: zone {index}}}]}}");
+        fs::write(policies.join(format!("z{index}.yaml")), rule).unwrap();
+    }
+    let printed = plimsoll(folder.path(), &["check", "--compile-cache", text(&cache), "--strict", "policies"]).unwrap();
+    assert_eq!((printed.code, printed.out.matches(": accepted\n").count()), (Some(0), 10), "{printed:?}");
+    assert_eq!(printed.err.matches("compiling").count(), 1, "{printed:?}");
+}
+
+#[test]
+fn a_rule_is_explained_by_the_reads_that_it_makes() {
+    let folder = tempdir().unwrap();
+    plimsoll(folder.path(), &["new", "--lang", "cel", "gold"]).unwrap();
+    let mut pod = request()["Pod"].take();
+    (pod["apiVersion"], pod["kind"]) = ("v1".into(), "Pod".into());
+    fs::write(folder.path().join("pod.json"), pod.to_string()).unwrap();
+    let ask = |command: &str, args: &[&str]| {
+        let common = [command, "--no-compile-cache", "--policies", "policies", "--pod", "pod.json", "--sample"];
+        plimsoll(folder.path(), &[&common, args].concat()).unwrap()
+    };
+    let printed = ask("run", &[]);
+    assert!(printed.out.contains("gold: the node has no SSD"), "{printed:?}");
+    let printed = ask("explain", &["--node", "node-000"]);
+    for read in [r#"pod.annotation("tier")"#, r#"node.label("ssd")"#] {
+        assert!(printed.out.contains(read), "{read}: {printed:?}");
+    }
+}
+
+#[test]
+fn each_rule_of_the_page_is_accepted() {
+    let folder = tempdir().unwrap();
+    let page = fs::read_to_string(workspace().join("docs/languages/cel.md")).unwrap();
+    let rules: Vec<&str> = page.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    for (index, rule) in rules.iter().enumerate() {
+        fs::write(folder.path().join(format!("rule-{index}.yaml")), rule).unwrap();
+    }
+    fs::write(folder.path().join("prices.csv"), "node-1,0.42\n").unwrap();
+    let printed = plimsoll(folder.path(), &["check", "--no-compile-cache", "--strict", "."]).unwrap();
+    assert_eq!((printed.code, printed.out.matches(": accepted\n").count()), (Some(0), rules.len()), "{}", printed.out);
+    assert!(rules.len() > 20, "{} rules", rules.len());
+}
+
+/// But for the cases about settings that the module refuses.
+#[test]
+fn a_sample_policy_in_cel_passes_the_cases_of_the_module() {
+    for (rule, cases) in [
+        ("warm-image", &["warm-image/cases/by-images", "warm-image/cases/no-images"]),
+        ("load-aware", &["load-aware/cases/load-aware/absent", "load-aware/cases/load-aware/threshold"]),
+    ] {
+        for case in cases {
+            let (rule, case) = (format!("plugin-sdk/cel/examples/{rule}.yaml"), format!("plugins/{case}.yaml"));
+            let printed = run(&["test", "--no-compile-cache", &rule, "--cases", &case]);
+            assert_eq!(printed.code, Some(0), "{rule} {case}: {printed:?}");
+        }
+    }
+}
