@@ -21,7 +21,7 @@ use hashbrown::{HashMap, HashSet};
 use parking_lot::Mutex;
 
 use super::ScheduledCondition;
-use crate::model::{NominatedFor, Pod, Slot, WaitingPod};
+use crate::model::{Cluster, NominatedFor, Pod, Slot, WaitingPod};
 
 /// The time between a reply and a nomination, where the watch shows no new condition.
 const DELAY: Duration = Duration::from_millis(100);
@@ -118,9 +118,9 @@ static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
 impl Nominations {
     /// Whether kube-scheduler has tried this node for the pod in vain, as it is now.
-    pub(crate) fn is_vain(&self, pod: &Pod, slot: &Slot) -> bool {
+    pub(crate) fn is_vain(&self, cluster: &Cluster, pod: &Pod, slot: &Slot) -> bool {
         let pods = self.0.lock();
-        pods.get(pod.uid()).is_some_and(|tries| tries.knows_all || tries.known.contains(&place_of(pod, slot)))
+        pods.get(pod.uid()).is_some_and(|tries| tries.knows_all || tries.known.contains(&place_of(cluster, slot)))
     }
 
     /// Whether the pod may be nominated now.
@@ -130,9 +130,16 @@ impl Nominations {
     }
 
     /// Chooses a node for the pod, which its watch shows with this nomination.
-    pub(crate) fn choose(&self, pod: &Arc<Pod>, slot: &Slot, shown: Option<NominatedFor>, now: Instant) {
+    pub(crate) fn choose(
+        &self,
+        cluster: &Cluster,
+        pod: &Arc<Pod>,
+        slot: &Slot,
+        shown: Option<NominatedFor>,
+        now: Instant,
+    ) {
         let state = TryState::Chosen(now + DELAY);
-        let chosen = Try::new(slot.node.name(), place_of(pod, slot), state);
+        let chosen = Try::new(slot.node.name(), place_of(cluster, slot), state);
         let mut pods = self.0.lock();
         let tries = pods.entry(pod.uid().into()).or_insert_with(|| Tries::new(Arc::clone(pod)));
         (tries.pod, tries.shown, tries.now) = (Arc::clone(pod), shown, Some(chosen));
@@ -331,9 +338,10 @@ impl Tries {
     }
 }
 
-/// Tells a node, with the pods there but for this one, from every other state of it.
-pub(crate) fn place_of(pod: &Pod, slot: &Slot) -> u64 {
-    let others = slot.placed.iter().flat_map(|placed| placed.pods()).filter(|placed| placed.uid() != pod.uid());
-    let others: Vec<&str> = others.map(|placed| placed.uid()).collect();
-    HASHER.hash_one((Arc::as_ptr(&slot.node).addr(), others))
+/// Tells a node, with the pods that are bound to it, from every other state of it. Pods that are nominated for it come and
+/// go, and each would make it another node for all others.
+pub(crate) fn place_of(cluster: &Cluster, slot: &Slot) -> u64 {
+    let pods = slot.placed.iter().flat_map(|placed| placed.pods());
+    let bound: Vec<&str> = pods.map(|pod| pod.uid()).filter(|uid| cluster.is_bound(uid)).collect();
+    HASHER.hash_one((Arc::as_ptr(&slot.node).addr(), bound))
 }

@@ -125,7 +125,7 @@ impl Deciding<'_> {
         let half = query.received + gateway.request_timeout / 2;
         let caller = self.caller(query.received).without_effects().until(half);
         let groups = self.groups_of(pod);
-        let is_vain = |slot: &Slot| gateway.nominations.is_vain(pod, slot);
+        let is_vain = |slot: &Slot| gateway.nominations.is_vain(cluster, pod, slot);
         let free = complete(&caller, &groups, context, &filters, &is_vain, outcome);
         caller.take_deferred().into_iter().for_each(|insert| insert());
         free
@@ -149,7 +149,8 @@ impl Deciding<'_> {
         let (gateway, pod) = (self.gateway, &query.pod);
         let slots = context.cluster().slots();
         if !gateway.nominations.may_choose(pod.uid(), now) {
-            let places = free.untried.iter().filter_map(|slot| Some(place_of(pod, slots.get(*slot as usize)?)));
+            let places =
+                free.untried.iter().filter_map(|slot| Some(place_of(context.whole()?, slots.get(*slot as usize)?)));
             gateway.nominations.remember(pod.uid(), &places.collect::<Vec<_>>(), now);
             return None;
         }
@@ -165,7 +166,7 @@ impl Deciding<'_> {
         if shown.as_ref().is_some_and(|shown| !shown.is_own) {
             return None;
         }
-        gateway.nominations.choose(pod, slot, shown, now);
+        gateway.nominations.choose(context.whole()?, pod, slot, shown, now);
         gateway.hold(pod, slot.node.name(), now + 2 * LIFETIME);
         gateway.notify_keeper();
         Some(Arc::clone(slot.node.name()))

@@ -88,7 +88,7 @@ impl Gateway {
                 context.slots().get(node as usize).and_then(|slot| context.cluster().slots().get(*slot as usize));
             slot.is_some_and(|slot| {
                 !matches!(filters.verdict(slot), ModelVerdict::Rejects { .. })
-                    && !self.nominations.is_vain(&due.pod, slot)
+                    && !self.nominations.is_vain(cluster, &due.pod, slot)
             })
         };
         Ok(outcome.kept(context.len()).into_iter().any(is_free))

@@ -195,6 +195,11 @@ impl Cluster {
         self.reserved.get(uid).is_some_and(|pod| pod.nomination().is_some())
     }
 
+    /// Whether a pod that is on a node is bound to it, and does not only count there before.
+    pub(crate) fn is_bound(&self, uid: &str) -> bool {
+        !self.reserved.contains_key(uid)
+    }
+
     /// A snapshot of nodes and of the pods that are bound to them, or nominated for them, and have not ended.
     ///
     /// Pods that are bound to a node that is not in the list are [unlisted](Self::unlisted).

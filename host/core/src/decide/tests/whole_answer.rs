@@ -10,9 +10,10 @@ use serde_json::{Value as Json, json};
 
 use super::fixture::*;
 use crate::{
-    decide::{FilterOutcome, Nodes, NominationPatch, Query},
+    decide::{FilterOutcome, Nodes, NominationPatch, Query, place_of},
     model::{
-        Cluster, Fault, FaultKind, NodeRead, NominatedFor, Places, Pod, Read, Value, Verdict, WaitingChange, WaitingPod,
+        Cluster, Fault, FaultKind, NodeRead, NominatedFor, Places, Pod, Read, Slot, Value, Verdict, WaitingChange,
+        WaitingPod,
     },
 };
 
@@ -314,6 +315,18 @@ fn five_nominations_in_vain_are_all_until_there_is_another_node() {
     ask(&fixture, &mk_pod(), 20..120);
     fixture.clock.advance(200 * MS);
     assert!(due(&fixture).iter().any(|patch| patch.node.is_some()), "all nodes are new records");
+}
+
+#[test]
+fn a_node_is_the_same_whoever_is_nominated_for_it() {
+    let q = Arc::new(Pod::from_json(bytes(&mk_placed("q", "n2", 0, "1"))).unwrap());
+    let reserved = [(q.uid().into(), q)].into_iter().collect();
+    let cluster = Arc::into_inner(mk_pool(3, |_, _| {}, &[mk_placed("q", "n2", 0, "1")])).unwrap();
+    let cluster = cluster.with_reserved(Arc::new(reserved));
+    let slot = &cluster.slots()[cluster.find("n2").unwrap() as usize];
+    let empty = Slot { node: Arc::clone(&slot.node), placed: None };
+    assert_eq!(place_of(&cluster, slot), place_of(&cluster, &empty));
+    assert_ne!(place_of(&Cluster::default(), slot), place_of(&cluster, &empty), "a pod that is bound changes it");
 }
 
 #[test]
