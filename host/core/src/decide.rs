@@ -51,7 +51,7 @@ pub(crate) use explain::{explain, shadow, survey};
 pub(crate) use filter::filter;
 pub(crate) use model_watch::{ModelVerdict, ModelWatch};
 pub(crate) use node_cache::NodeCache;
-pub(crate) use nominations::{LIFETIME, NominationNews, Nominations, place_of};
+pub(crate) use nominations::{LONGEST_NOMINATION, NominationNews, Nominations, place_of};
 pub(crate) use places::{EarlyPod, MAX_LIFETIME, TentativePlaces, best_of, early_pod, keep_best};
 pub(crate) use preempt::{preempt, shadow_preempt};
 pub(crate) use prioritize::prioritize;

@@ -26,8 +26,10 @@ use crate::model::{Cluster, NominatedFor, Pod, Slot, WaitingPod};
 /// The time between a reply and a nomination, where the watch shows no new condition.
 const DELAY: Duration = Duration::from_millis(100);
 
-/// The time after which a nomination is taken back.
-pub(crate) const LIFETIME: Duration = Duration::from_secs(5);
+/// The time after which a nomination is taken back. The next one lasts twice as long if kube-scheduler has not tried it: the
+/// pod waits for its back-off, 10 s at most.
+const LIFETIME: Duration = Duration::from_secs(5);
+pub(crate) const LONGEST_NOMINATION: Duration = Duration::from_secs(12);
 
 /// The time that kube-scheduler has to clear a nomination that it has tried, with its own patch of the failed attempt.
 const CLEARING: Duration = Duration::from_secs(1);
@@ -44,12 +46,19 @@ const MAX_KNOWN: usize = 256;
 /// before it.
 const MAX_CLEARED: usize = 2;
 
-/// Maximum pods with nominations.
+/// A node that this many pods have tried in vain, as it is now, is no node to try for any other.
+const MAX_PODS_IN_VAIN: usize = 5;
+
+/// Maximum pods with nominations, and nodes that pods have tried in vain.
 const MAX_PODS: usize = 10_000;
 
 /// The nominations by UID.
 #[derive(Debug, Default)]
-pub(crate) struct Nominations(Mutex<HashMap<Box<str>, Tries>>);
+pub(crate) struct Nominations {
+    pods: Mutex<HashMap<Box<str>, Tries>>,
+    /// How many pods have tried a node in vain, and when the last one did.
+    in_vain: Mutex<HashMap<u64, (usize, Instant)>>,
+}
 
 /// The nominations of one pod.
 #[derive(Debug)]
@@ -58,6 +67,8 @@ struct Tries {
     /// The nomination that its watch has shown last.
     shown: Option<NominatedFor>,
     now: Option<Try>,
+    /// The nominations since the last one that kube-scheduler tried.
+    untried: u32,
     /// When kube-scheduler tried a nomination in vain; the last ones.
     failed: Vec<Instant>,
     /// The nodes that were tried in vain, and once there were too many, all that were free then.
@@ -119,13 +130,26 @@ static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 impl Nominations {
     /// Whether kube-scheduler has tried this node for the pod in vain, as it is now.
     pub(crate) fn is_vain(&self, cluster: &Cluster, pod: &Pod, slot: &Slot) -> bool {
-        let pods = self.0.lock();
-        pods.get(pod.uid()).is_some_and(|tries| tries.knows_all || tries.known.contains(&place_of(cluster, slot)))
+        let place = place_of(cluster, slot);
+        let is_known = |tries: &Tries| tries.knows_all || tries.known.contains(&place);
+        self.pods.lock().get(pod.uid()).is_some_and(is_known)
+            || self.in_vain.lock().get(&place).is_some_and(|(pods, _)| *pods >= MAX_PODS_IN_VAIN)
+    }
+
+    /// Counts a pod that has tried a node in vain.
+    fn count_in_vain(&self, place: u64, now: Instant) {
+        let mut in_vain = self.in_vain.lock();
+        if in_vain.len() >= MAX_PODS {
+            in_vain.clear();
+        }
+        in_vain.retain(|_, (_, last)| now.saturating_duration_since(*last) < MEMORY);
+        let (pods, last) = in_vain.entry(place).or_insert((0, now));
+        (*pods, *last) = (*pods + 1, now);
     }
 
     /// Whether the pod may be nominated now.
     pub(crate) fn may_choose(&self, uid: &str, now: Instant) -> bool {
-        let pods = self.0.lock();
+        let pods = self.pods.lock();
         pods.get(uid).map_or(pods.len() < MAX_PODS, |tries| tries.is_idle() && !tries.is_exhausted(now))
     }
 
@@ -140,7 +164,7 @@ impl Nominations {
     ) {
         let state = TryState::Chosen(now + DELAY);
         let chosen = Try::new(slot.node.name(), place_of(cluster, slot), state);
-        let mut pods = self.0.lock();
+        let mut pods = self.pods.lock();
         let tries = pods.entry(pod.uid().into()).or_insert_with(|| Tries::new(Arc::clone(pod)));
         (tries.pod, tries.shown, tries.now) = (Arc::clone(pod), shown, Some(chosen));
     }
@@ -149,7 +173,7 @@ impl Nominations {
     /// replica: it is taken back like one of this replica.
     pub(crate) fn shown(&self, WaitingPod { pod, nominated }: &WaitingPod, now: Instant) -> NominationNews {
         let own = nominated.as_ref().filter(|nominated| nominated.is_own);
-        let mut pods = self.0.lock();
+        let mut pods = self.pods.lock();
         let tries = match (pods.get_mut(pod.uid()), own) {
             (Some(tries), _) => tries,
             (None, Some(_)) => pods.entry(pod.uid().into()).or_insert_with(|| Tries::new(Arc::clone(pod))),
@@ -190,7 +214,9 @@ impl Nominations {
                     return NominationNews::Due;
                 }
                 tries.now = None;
-                tries.fail(place, now);
+                if tries.fail(place, now) {
+                    self.count_in_vain(place, now);
+                }
                 NominationNews::Cancelled
             }
             _ => NominationNews::Nothing,
@@ -199,7 +225,7 @@ impl Nominations {
 
     /// The pod has a tentative place on the node that it is nominated for: the nomination lasts as long.
     pub(crate) fn prolong(&self, uid: &str, node: &str, until: Instant) {
-        let mut pods = self.0.lock();
+        let mut pods = self.pods.lock();
         let own = pods.get_mut(uid).and_then(|tries| tries.now.as_mut()).filter(|own| *own.node == *node);
         if let Some(own) = own.filter(|own| matches!(own.state, TryState::Patching | TryState::Nominated(_))) {
             own.state = TryState::Nominated(until);
@@ -208,36 +234,39 @@ impl Nominations {
 
     /// Whether a nomination of the pod is under way that kube-scheduler has not tried.
     pub(crate) fn is_under_way(&self, uid: &str) -> bool {
-        self.0.lock().get(uid).is_some_and(|tries| !tries.is_idle())
+        self.pods.lock().get(uid).is_some_and(|tries| !tries.is_idle())
     }
 
     /// Whether this replica has nominated the pod for the node.
     pub(crate) fn is_for(&self, uid: &str, node: &str) -> bool {
-        let pods = self.0.lock();
+        let pods = self.pods.lock();
         pods.get(uid).and_then(|tries| tries.now.as_ref()).is_some_and(|own| *own.node == *node)
     }
 
     /// The pod has a node, or is gone.
     pub(crate) fn gone(&self, uid: &str) {
-        self.0.lock().remove(uid);
+        self.pods.lock().remove(uid);
     }
 
     /// A filter request about other nodes than the nominated one alone says that the pod is nominated for this node: where
     /// this is ours, it was tried in vain. Returns whether it was ours.
     pub(crate) fn tried(&self, uid: &str, node: &str, now: Instant) -> bool {
-        let mut pods = self.0.lock();
+        let mut pods = self.pods.lock();
         let Some(tries) = pods.get_mut(uid) else { return false };
         let Some(own) = tries.now.as_mut().filter(|own| *own.node == *node) else { return false };
         let (TryState::Patching | TryState::Nominated(_)) = own.state else { return false };
         own.state = TryState::Tried(now + CLEARING);
         let place = own.place;
-        tries.fail(place, now);
+        tries.untried = 0;
+        if tries.fail(place, now) {
+            self.count_in_vain(place, now);
+        }
         true
     }
 
     /// After too many tries only a node counts that is not among these.
     pub(crate) fn remember(&self, uid: &str, free: &[u64], now: Instant) {
-        let mut pods = self.0.lock();
+        let mut pods = self.pods.lock();
         let Some(tries) = pods.get_mut(uid).filter(|tries| tries.is_exhausted(now)) else { return };
         tries.knows_all = free.len() > MAX_KNOWN;
         tries.known.extend(free.iter().take(MAX_KNOWN));
@@ -246,7 +275,7 @@ impl Nominations {
     /// The patches that are due, and when the next one is. Whoever takes them says what became of each.
     pub(crate) fn take_due(&self, now: Instant) -> (Vec<NominationPatch>, Option<Instant>) {
         let (mut due, mut next) = (Vec::new(), None::<Instant>);
-        let mut pods = self.0.lock();
+        let mut pods = self.pods.lock();
         pods.retain(|_, tries| tries.is_of_use(now));
         for tries in pods.values_mut() {
             let Some(own) = &mut tries.now else { continue };
@@ -256,6 +285,7 @@ impl Nominations {
                     (at, was, Some(Arc::clone(&own.node)), TryState::Patching)
                 }
                 TryState::Nominated(at) | TryState::Tried(at) => {
+                    tries.untried += u32::from(at <= now && matches!(own.state, TryState::Nominated(_)));
                     (at, Some(Arc::clone(&own.node)), None, TryState::TakingBack)
                 }
                 TryState::Patching | TryState::TakingBack => continue,
@@ -272,12 +302,13 @@ impl Nominations {
 
     /// A patch was sent. Returns whether the pod keeps its place.
     pub(crate) fn sent(&self, patch: &NominationPatch, is_written: bool, now: Instant) -> bool {
-        let mut pods = self.0.lock();
+        let mut pods = self.pods.lock();
         let Some(tries) = pods.get_mut(patch.pod.uid()) else { return false };
         match &mut tries.now {
             Some(own) if !matches!(own.state, TryState::Patching | TryState::TakingBack) => true,
             Some(own) if patch.node.is_some() && is_written => {
-                own.state = TryState::Nominated(now + LIFETIME);
+                let lifetime = LIFETIME.saturating_mul(1 << tries.untried.min(2)).min(LONGEST_NOMINATION);
+                own.state = TryState::Nominated(now + lifetime);
                 true
             }
             own => {
@@ -289,7 +320,7 @@ impl Nominations {
 
     /// The end of all nominations, at shutdown.
     pub(crate) fn take_all(&self) -> Vec<NominationPatch> {
-        let mut pods = self.0.lock();
+        let mut pods = self.pods.lock();
         let nominated = pods.drain().filter_map(|(_, Tries { pod, now, .. })| {
             let own = now.filter(|own| !matches!(own.state, TryState::Chosen(..)))?;
             Some(NominationPatch { pod, was: Some(own.node), node: None })
@@ -310,17 +341,17 @@ impl Try {
 
 impl Tries {
     fn new(pod: Arc<Pod>) -> Self {
-        Self { pod, shown: None, now: None, failed: Vec::new(), known: HashSet::new(), knows_all: false }
+        Self { pod, shown: None, now: None, untried: 0, failed: Vec::new(), known: HashSet::new(), knows_all: false }
     }
 
-    /// kube-scheduler has not taken a place.
-    fn fail(&mut self, place: u64, now: Instant) {
+    /// kube-scheduler has not taken a place. Returns whether that is new.
+    fn fail(&mut self, place: u64, now: Instant) -> bool {
         if self.known.len() >= 4 * MAX_KNOWN {
             self.known.clear();
         }
-        self.known.insert(place);
         self.failed.retain(|at| now.saturating_duration_since(*at) < MEMORY);
         self.failed.push(now);
+        self.known.insert(place)
     }
 
     /// Whether no nomination is under way that kube-scheduler has not tried.

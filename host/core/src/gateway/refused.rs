@@ -8,8 +8,8 @@ use std::{
 use super::deciding::Deciding;
 use crate::{
     decide::{
-        self, DecideError, FilterOutcome, FreeNodes, Group, LIFETIME, LeftWithoutNode, MAX_NAMED, MIN_SAMPLE, Nodes,
-        Query, Refusal, RejectedNodes, RequestContext, Said, complete, place_of, unite,
+        self, DecideError, FilterOutcome, FreeNodes, Group, LONGEST_NOMINATION, LeftWithoutNode, MAX_NAMED, MIN_SAMPLE,
+        Nodes, Query, Refusal, RejectedNodes, RequestContext, Said, complete, place_of, unite,
     },
     model::{Leader, Pod, Slot},
 };
@@ -167,7 +167,7 @@ impl Deciding<'_> {
             return None;
         }
         gateway.nominations.choose(context.whole()?, pod, slot, shown, now);
-        gateway.hold(pod, slot.node.name(), now + 2 * LIFETIME);
+        gateway.hold(pod, slot.node.name(), now + 2 * LONGEST_NOMINATION);
         gateway.notify_keeper();
         Some(Arc::clone(slot.node.name()))
     }

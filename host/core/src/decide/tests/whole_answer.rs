@@ -318,6 +318,43 @@ fn five_nominations_in_vain_are_all_until_there_is_another_node() {
 }
 
 #[test]
+fn a_nomination_that_kube_scheduler_had_no_time_to_try_is_followed_by_a_longer_one() {
+    let (fixture, _) = mk_fixture(mk_pool(150, |_, _| {}, &full(2)));
+    for seconds in [5, 10, 12, 12] {
+        ask(&fixture, &mk_pod(), 10..110);
+        fixture.clock.advance(100 * MS);
+        fixture.gateway.nomination_sent(&due(&fixture)[0], true);
+        fixture.clock.advance((seconds * 1_000 - 1) * MS);
+        assert!(due(&fixture).is_empty(), "{seconds}");
+        fixture.clock.advance(MS);
+        fixture.gateway.nomination_sent(&due(&fixture)[0], true);
+    }
+}
+
+#[test]
+fn a_node_that_five_pods_have_tried_in_vain_is_left_to_kube_scheduler() {
+    let (fixture, _) = mk_fixture(mk_pool(150, |_, _| {}, &full(2)));
+    let of = |uid: usize, nominated: Option<&str>| {
+        let mut pod: Json = serde_json::from_slice(mk_tried(nominated, "").json().unwrap()).unwrap();
+        pod["metadata"]["uid"] = json!(format!("uid-{uid}"));
+        Arc::new(Pod::from_json(bytes(&pod)).unwrap())
+    };
+    for uid in 0..6 {
+        show(&fixture, &of(uid, None), None);
+        ask(&fixture, &of(uid, None), 10..110);
+        fixture.clock.advance(100 * MS);
+        let patches = due(&fixture);
+        assert_eq!(patches.len(), usize::from(uid < 5), "{uid}");
+        for patch in &patches {
+            fixture.gateway.nomination_sent(patch, true);
+            ask(&fixture, &of(uid, Some("n2")), 10..110);
+            fixture.clock.advance(1_000 * MS);
+            fixture.gateway.nomination_sent(&due(&fixture)[0], true);
+        }
+    }
+}
+
+#[test]
 fn a_node_is_the_same_whoever_is_nominated_for_it() {
     let q = Arc::new(Pod::from_json(bytes(&mk_placed("q", "n2", 0, "1"))).unwrap());
     let reserved = [(q.uid().into(), q)].into_iter().collect();
