@@ -218,9 +218,12 @@ impl Checker {
         }
         if let Some((name, ty)) = ROOTS.iter().find(|(root, _)| root == name) {
             self.is_constant = false;
-            if *name == "now" {
-                self.reads.insert("host.now");
-            }
+            self.reads.extend(match *name {
+                "now" => Some("host.now"),
+                // Whatever walks over the list asks how long it is.
+                "placed" => Some("placed.count"),
+                _ => None,
+            });
             return Some(Ty::read(ty, 0).0);
         }
         if let Some((_, variable)) = self.variables.iter().find(|(own, _)| own == name) {

@@ -228,6 +228,10 @@ fn an_expression_is_described_by_the_reads_that_it_can_reach() {
             "bind: true\nfilter:\n- {expression: 'placed.count() < 3 && !cluster.atLeast(9)', message: rejected}",
             r#"{"verbs":["filter","bind"],"reads":["cluster.at-least","placed.count"]}"#,
         ),
+        (
+            "filter:\n- {expression: '!placed.exists(p, p.name == node.name)', message: rejected}",
+            r#"{"verbs":["filter"],"reads":["nodes.name","placed.count","placed.name"]}"#,
+        ),
     ];
     for (block, expected) in table {
         let block = block.replace('\n', "\n  ");
