@@ -95,7 +95,9 @@ pub(crate) async fn serve(
             }
         }
     }
-    drop((listener, stop));
+    // In this order: who sees that nobody listens any more is told that its connection ends.
+    drop(stop);
+    drop(listener);
     let all_ended = async { while connections.join_next().await.map(note).is_some() {} };
     let drain = limits.drain;
     if timeout(drain, all_ended).await.is_err() {
