@@ -13,7 +13,10 @@
 
 use std::{
     hash::{BuildHasher, RandomState},
-    sync::{Arc, LazyLock},
+    sync::{
+        Arc, LazyLock,
+        atomic::{AtomicU32, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -26,10 +29,11 @@ use crate::model::{Cluster, NominatedFor, Pod, Slot, WaitingPod};
 /// The time between a reply and a nomination, where the watch shows no new condition.
 const DELAY: Duration = Duration::from_millis(100);
 
-/// The time after which a nomination is taken back. The next one lasts twice as long if kube-scheduler has not tried it: the
-/// pod waits for its back-off, 10 s at most.
+/// The time after which a nomination is taken back. It is doubled each time that kube-scheduler has not tried one meanwhile,
+/// and halved when it has: the pod waits for its back-off, up to 10 s, and for its turn.
 const LIFETIME: Duration = Duration::from_secs(5);
-pub(crate) const LONGEST_NOMINATION: Duration = Duration::from_secs(12);
+const MAX_DOUBLED: u32 = 4;
+pub(crate) const LONGEST_NOMINATION: Duration = LIFETIME.saturating_mul(1 << MAX_DOUBLED);
 
 /// The time that kube-scheduler has to clear a nomination that it has tried, with its own patch of the failed attempt.
 const CLEARING: Duration = Duration::from_secs(1);
@@ -58,6 +62,8 @@ pub(crate) struct Nominations {
     pods: Mutex<HashMap<Box<str>, Tries>>,
     /// How many pods have tried a node in vain, and when the last one did.
     in_vain: Mutex<HashMap<u64, (usize, Instant)>>,
+    /// How often the lifetime is doubled.
+    doubled: AtomicU32,
 }
 
 /// The nominations of one pod.
@@ -67,8 +73,6 @@ struct Tries {
     /// The nomination that its watch has shown last.
     shown: Option<NominatedFor>,
     now: Option<Try>,
-    /// The nominations since the last one that kube-scheduler tried.
-    untried: u32,
     /// When kube-scheduler tried a nomination in vain; the last ones.
     failed: Vec<Instant>,
     /// The nodes that were tried in vain, and once there were too many, all that were free then.
@@ -245,7 +249,16 @@ impl Nominations {
 
     /// The pod has a node, or is gone.
     pub(crate) fn gone(&self, uid: &str) {
-        self.pods.lock().remove(uid);
+        let tries = self.pods.lock().remove(uid);
+        if tries.and_then(|tries| tries.now).is_some_and(|own| matches!(own.state, TryState::Nominated(_))) {
+            self.was_tried();
+        }
+    }
+
+    /// kube-scheduler had the time to try a nomination.
+    fn was_tried(&self) {
+        let halve = |doubled: u32| doubled.checked_sub(1);
+        let _ = self.doubled.fetch_update(Ordering::Relaxed, Ordering::Relaxed, halve);
     }
 
     /// A filter request about other nodes than the nominated one alone says that the pod is nominated for this node: where
@@ -257,7 +270,7 @@ impl Nominations {
         let (TryState::Patching | TryState::Nominated(_)) = own.state else { return false };
         own.state = TryState::Tried(now + CLEARING);
         let place = own.place;
-        tries.untried = 0;
+        self.was_tried();
         if tries.fail(place, now) {
             self.count_in_vain(place, now);
         }
@@ -285,7 +298,10 @@ impl Nominations {
                     (at, was, Some(Arc::clone(&own.node)), TryState::Patching)
                 }
                 TryState::Nominated(at) | TryState::Tried(at) => {
-                    tries.untried += u32::from(at <= now && matches!(own.state, TryState::Nominated(_)));
+                    if at <= now && matches!(own.state, TryState::Nominated(_)) {
+                        let double = |doubled: u32| (doubled < MAX_DOUBLED).then_some(doubled + 1);
+                        let _ = self.doubled.fetch_update(Ordering::Relaxed, Ordering::Relaxed, double);
+                    }
                     (at, Some(Arc::clone(&own.node)), None, TryState::TakingBack)
                 }
                 TryState::Patching | TryState::TakingBack => continue,
@@ -307,8 +323,8 @@ impl Nominations {
         match &mut tries.now {
             Some(own) if !matches!(own.state, TryState::Patching | TryState::TakingBack) => true,
             Some(own) if patch.node.is_some() && is_written => {
-                let lifetime = LIFETIME.saturating_mul(1 << tries.untried.min(2)).min(LONGEST_NOMINATION);
-                own.state = TryState::Nominated(now + lifetime);
+                let doubled = self.doubled.load(Ordering::Relaxed).min(MAX_DOUBLED);
+                own.state = TryState::Nominated(now + LIFETIME.saturating_mul(1 << doubled));
                 true
             }
             own => {
@@ -341,7 +357,7 @@ impl Try {
 
 impl Tries {
     fn new(pod: Arc<Pod>) -> Self {
-        Self { pod, shown: None, now: None, untried: 0, failed: Vec::new(), known: HashSet::new(), knows_all: false }
+        Self { pod, shown: None, now: None, failed: Vec::new(), known: HashSet::new(), knows_all: false }
     }
 
     /// kube-scheduler has not taken a place. Returns whether that is new.

@@ -320,7 +320,7 @@ fn five_nominations_in_vain_are_all_until_there_is_another_node() {
 #[test]
 fn a_nomination_that_kube_scheduler_had_no_time_to_try_is_followed_by_a_longer_one() {
     let (fixture, _) = mk_fixture(mk_pool(150, |_, _| {}, &full(2)));
-    for seconds in [5, 10, 12, 12] {
+    for seconds in [5, 10, 20, 40, 80, 80] {
         ask(&fixture, &mk_pod(), 10..110);
         fixture.clock.advance(100 * MS);
         fixture.gateway.nomination_sent(&due(&fixture)[0], true);
