@@ -3,9 +3,10 @@
 //!
 //! ```text
 //!  refused, a node is free ──> Chosen ──> Patching ──> Nominated ──> TakingBack ──> over
-//!                                 │ its watch shows     │ 5 s are over, or 1 s since kube-scheduler tried it
-//!                                 │ the new condition,  │
-//!                                 │ or 100 ms are over  └──> bound: over
+//!                              ▲  │ its watch shows     │ its time is over, or 1 s since kube-scheduler tried it (Tried)
+//!                              │  │ the new condition,  │
+//!                              │  │ or 100 ms are over  ├──> bound, or another's: over
+//!                              └────────────────────────┘ cleared by an attempt that began before it: twice at most
 //! ```
 //!
 //! kube-scheduler clears a nomination with the failed attempt that it answers, and not always later: so none is made before
