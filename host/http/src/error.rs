@@ -149,6 +149,7 @@ impl From<DecideError> for WireError {
                 Self { is_routine, ..Self::new(StatusCode::INTERNAL_SERVER_ERROR, text) }
             }
             DecideError::NoCluster | DecideError::Elsewhere(_) => Self::new(StatusCode::SERVICE_UNAVAILABLE, text),
+            DecideError::NoPlaces(_) => Self { is_routine: true, ..Self::new(StatusCode::SERVICE_UNAVAILABLE, text) },
             DecideError::Object(_) => Self::malformed(text),
             DecideError::Policy { policy, verb, fault } => {
                 // The fault's message is added where the pod is known, so that it stays the same for a pod.

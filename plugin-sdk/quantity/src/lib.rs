@@ -28,10 +28,13 @@ pub fn parse(text: &str, per_unit: u32) -> Option<i64> {
     Some(if negative { -magnitude } else { magnitude })
 }
 
-/// Multiplies by `binary * 10^decimal`.
-struct Scale {
-    binary: u64,
-    decimal: i32,
+/// What stands after a number: it multiplies by `binary * 10^decimal`.
+#[derive(Debug, Clone, Copy)]
+pub struct Scale {
+    /// A power of two; 1 for a decimal suffix.
+    pub binary: u64,
+    /// A power of ten; 0 for a binary suffix.
+    pub decimal: i32,
 }
 
 /// The digits of a number, and where its point is.
@@ -45,7 +48,8 @@ struct Decimal<'a> {
 // === impl Scale ===
 
 impl Scale {
-    fn parse(suffix: &str) -> Option<Self> {
+    /// Reads a suffix (`""`, `m`, `Gi`, `e3`); none if Kubernetes has no such suffix.
+    pub fn parse(suffix: &str) -> Option<Self> {
         let decimal = |decimal| Some(Self { binary: 1, decimal });
         let binary = |power: u32| Some(Self { binary: 1 << (10 * power), decimal: 0 });
         match suffix {

@@ -86,8 +86,8 @@ struct Tries {
 #[derive(Debug, Clone)]
 struct Try {
     node: Arc<str>,
-    /// The node as it was chosen.
-    place: u64,
+    /// The node as it was chosen; none: by another replica, or before a restart.
+    place: Option<u64>,
     state: TryState,
     /// Whether the watch has shown it.
     is_shown: bool,
@@ -147,7 +147,6 @@ impl Nominations {
         if in_vain.len() >= MAX_PODS {
             in_vain.clear();
         }
-        in_vain.retain(|_, (_, last)| now.saturating_duration_since(*last) < MEMORY);
         let (pods, last) = in_vain.entry(place).or_insert((0, now));
         (*pods, *last) = (*pods + 1, now);
     }
@@ -168,7 +167,7 @@ impl Nominations {
         now: Instant,
     ) {
         let state = TryState::Chosen(now + DELAY);
-        let chosen = Try::new(slot.node.name(), place_of(cluster, slot), state);
+        let chosen = Try::new(slot.node.name(), Some(place_of(cluster, slot)), state);
         let mut pods = self.pods.lock();
         let tries = pods.entry(pod.uid().into()).or_insert_with(|| Tries::new(Arc::clone(pod)));
         (tries.pod, tries.shown, tries.now) = (Arc::clone(pod), shown, Some(chosen));
@@ -198,8 +197,7 @@ impl Nominations {
             }
             (None, Some(own)) => {
                 let state = TryState::Nominated(now + LIFETIME);
-                // It is not this replica's to repeat.
-                tries.now = Some(Try { cleared: MAX_CLEARED, ..Try::new(&own.node, 0, state) });
+                tries.now = Some(Try::new(&own.node, None, state));
                 NominationNews::Due
             }
             // The watch may be faster than the API server's reply.
@@ -212,7 +210,10 @@ impl Nominations {
             (Some(known @ Try { state: TryState::Patching | TryState::Nominated(_), is_shown: true, .. }), None)
                 if nominated.is_none() =>
             {
-                let place = known.place;
+                let Some(place) = known.place else {
+                    tries.now = None;
+                    return NominationNews::Cancelled;
+                };
                 if known.cleared < MAX_CLEARED {
                     (known.state, known.is_shown) = (TryState::Chosen(now), false);
                     known.cleared += 1;
@@ -272,7 +273,9 @@ impl Nominations {
         own.state = TryState::Tried(now + CLEARING);
         let place = own.place;
         self.was_tried();
-        if tries.fail(place, now) {
+        if let Some(place) = place
+            && tries.fail(place, now)
+        {
             self.count_in_vain(place, now);
         }
         true
@@ -291,6 +294,7 @@ impl Nominations {
         let (mut due, mut next) = (Vec::new(), None::<Instant>);
         let mut pods = self.pods.lock();
         pods.retain(|_, tries| tries.is_of_use(now));
+        self.in_vain.lock().retain(|_, (_, last)| now.saturating_duration_since(*last) < MEMORY);
         for tries in pods.values_mut() {
             let Some(own) = &mut tries.now else { continue };
             let (at, was, node, then) = match own.state {
@@ -324,7 +328,7 @@ impl Nominations {
         match &mut tries.now {
             Some(own) if !matches!(own.state, TryState::Patching | TryState::TakingBack) => true,
             Some(own) if patch.node.is_some() && is_written => {
-                let doubled = self.doubled.load(Ordering::Relaxed).min(MAX_DOUBLED);
+                let doubled = self.doubled.load(Ordering::Relaxed);
                 own.state = TryState::Nominated(now + LIFETIME.saturating_mul(1 << doubled));
                 true
             }
@@ -349,7 +353,7 @@ impl Nominations {
 // === impl Try ===
 
 impl Try {
-    fn new(node: &Arc<str>, place: u64, state: TryState) -> Self {
+    fn new(node: &Arc<str>, place: Option<u64>, state: TryState) -> Self {
         Self { node: Arc::clone(node), place, state, is_shown: false, cleared: 0 }
     }
 }

@@ -142,9 +142,12 @@ pub enum DecideError {
         /// The fault that ended the call.
         fault: Fault,
     },
-    /// The replica behind this base URL answers about members of pod groups.
-    #[error("the replica at {0} answers about members of pod groups")]
+    /// The replica behind this base URL gives pods places, and nominates them.
+    #[error("the replica at {0} gives pods their places")]
     Elsewhere(Arc<str>),
+    /// The pod needs a place before its bind, and no replica gives one.
+    #[error("no replica of plimsoll gives pods their places now: {0}")]
+    NoPlaces(String),
     /// The pod was not bound.
     #[error(transparent)]
     Unbound(#[from] Unbound),

@@ -128,12 +128,12 @@ impl Deciding<'_> {
             // A leader before this one may have given places that only the watch will show. A pod with a node of its own
             // choice would be half of a gang, or tied to a full node; after an error kube-scheduler tries it again.
             Leader::ThisReplica if binder.has_just_begun() => {
-                Err(Unbound::NoLeader("it has just begun to lead, and gives no places for 2 s".to_owned()).into())
+                Err(DecideError::NoPlaces("this one leads for less than 2 s".to_owned()))
             }
             Leader::ThisReplica => Ok(Some(early)),
             // kube-scheduler may reach any replica; only the leader gives places.
             Leader::Peer(url) => Err(DecideError::Elsewhere(url)),
-            Leader::Nobody(why) => Err(Unbound::NoLeader(why).into()),
+            Leader::Nobody(why) => Err(DecideError::NoPlaces(why)),
         }
     }
 

@@ -11,6 +11,6 @@ pub trait Places: Send + Sync {
     /// replaces the place. A pod that is on a node or being bound keeps that place instead.
     fn hold(&self, pod: Arc<Pod>, until: Instant);
 
-    /// Ends the pod's place, if it has one.
+    /// Ends the pod's tentative place, whoever has given it.
     fn leave(&self, uid: &str);
 }

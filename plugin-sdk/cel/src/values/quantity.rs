@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use plimsoll_quantity::Scale;
+
 use super::value;
 
 /// Kubernetes keeps no more digits.
@@ -61,8 +63,8 @@ impl Quantity {
         let (kept, cut) = suffix.digits_to_keep(&digits, fraction.len() as i64);
         let unscaled = if kept.is_empty() { 0 } else { kept.parse::<i128>().ok()? };
         let dropped = cut.bytes().any(|digit| digit != b'0');
-        let shift = 9 + i64::from(suffix.decimal) - fraction.len() as i64 + cut.len() as i64;
-        let unscaled = unscaled.checked_mul(i128::from(suffix.binary))?;
+        let shift = 9 + i64::from(suffix.0.decimal) - fraction.len() as i64 + cut.len() as i64;
+        let unscaled = unscaled.checked_mul(i128::from(suffix.0.binary))?;
         let nanos = if shift >= 0 {
             unscaled.checked_mul(checked_power(shift)?)?
         } else {
@@ -70,7 +72,7 @@ impl Quantity {
             unscaled / divisor + i128::from(unscaled % divisor != 0 || dropped)
         };
         let cap = i128::from(i64::MAX) * NANOS;
-        let is_capped = suffix.is_binary && nanos > cap;
+        let is_capped = suffix.is_binary() && nanos > cap;
         let nanos = if is_capped { cap } else { nanos };
         let decimal_scale = if is_capped { 0 } else { -9 };
         Some(Self { nanos: sign * nanos, scale: None, decimal_scale })
@@ -123,61 +125,37 @@ impl PartialEq for Quantity {
 }
 
 /// What stands after a number.
-struct Suffix {
-    binary: i64,
-    /// The power of two, for a binary one.
-    exponent: i64,
-    decimal: i32,
-    is_binary: bool,
-}
+struct Suffix(Scale);
 
 // === impl Suffix ===
 
 impl Suffix {
     fn read(text: &str) -> Option<Self> {
-        let decimal = |decimal| Some(Self { binary: 1, exponent: 0, decimal, is_binary: false });
-        let binary = |exponent: i64| Some(Self { binary: 1 << exponent, exponent, decimal: 0, is_binary: true });
-        match text {
-            "" => decimal(0),
-            "n" => decimal(-9),
-            "u" => decimal(-6),
-            "m" => decimal(-3),
-            "k" => decimal(3),
-            "M" => decimal(6),
-            "G" => decimal(9),
-            "T" => decimal(12),
-            "P" => decimal(15),
-            "E" => decimal(18),
-            "Ki" => binary(10),
-            "Mi" => binary(20),
-            "Gi" => binary(30),
-            "Ti" => binary(40),
-            "Pi" => binary(50),
-            "Ei" => binary(60),
-            _ => {
-                text.strip_prefix(['e', 'E'])?.parse::<i32>().ok().filter(|power| power.abs() < 1000).and_then(decimal)
-            }
-        }
+        Scale::parse(text).filter(|scale| scale.decimal.abs() < 1000).map(Self)
+    }
+
+    fn is_binary(&self) -> bool {
+        self.0.binary > 1
     }
 
     /// The number as Kubernetes keeps it where few digits say it: a value and its power of ten.
     fn fast(&self, digits: &str, whole: i64, fraction: i64) -> Option<(i64, i32)> {
-        let precision = match (self.is_binary, fraction) {
+        let precision = match (self.is_binary(), fraction) {
             (false, _) => MAX_DIGITS - whole - fraction,
-            (true, 0) => 15 - whole - (self.exponent as f32 * 3.0 / 10.0) as i64 - 1,
+            (true, 0) => 15 - whole - (self.0.binary.trailing_zeros() as f32 * 3.0 / 10.0) as i64 - 1,
             (true, _) => -1,
         };
-        let scale = if self.is_binary { 0 } else { self.decimal - fraction as i32 };
+        let scale = if self.is_binary() { 0 } else { self.0.decimal - fraction as i32 };
         if precision < 0 || !(-9..=19).contains(&scale) {
             return None;
         }
-        Some((digits.parse::<i64>().ok()?.checked_mul(self.binary)?, scale))
+        Some((digits.parse::<i64>().ok()?.checked_mul(self.0.binary as i64)?, scale))
     }
 
     /// Digits that would be rounded off in any case are not computed with.
     fn digits_to_keep<'d>(&self, digits: &'d str, fraction: i64) -> (&'d str, &'d str) {
         let digits = digits.trim_start_matches('0');
-        let below = fraction - i64::from(self.decimal) - 15;
+        let below = fraction - i64::from(self.0.decimal) - 15;
         let keep = usize::try_from(digits.len() as i64 - below.max(0)).unwrap_or(0).min(digits.len());
         digits.split_at(keep)
     }

@@ -347,7 +347,7 @@ fn only_the_leader_gives_places_and_only_for_policies_and_clients_that_need_them
         let names = cows(&NODES);
         let query = Query { pod: mk_pod("a@g"), ..begun.query(Nodes::Names(&names)) };
         let error = begun.gateway.filter("", &query).unwrap_err();
-        assert!(matches!(error, DecideError::Unbound(Unbound::NoLeader(_))), "{error}");
+        assert!(matches!(error, DecideError::NoPlaces(_)), "{error}");
     }
     let peer = world(PlaceMode::Early, Leader::Peer("http://10.0.0.2".into()), false);
     let names = cows(&NODES);

@@ -339,12 +339,17 @@ fn a_node_that_five_pods_have_tried_in_vain_is_left_to_kube_scheduler() {
         pod["metadata"]["uid"] = json!(format!("uid-{uid}"));
         Arc::new(Pod::from_json(bytes(&pod)).unwrap())
     };
-    for uid in 0..6 {
+    for uid in 0..7 {
+        if uid == 6 {
+            // It is remembered for ten minutes.
+            fixture.clock.advance(600_000 * MS);
+            assert!(due(&fixture).is_empty());
+        }
         show(&fixture, &of(uid, None), None);
         ask(&fixture, &of(uid, None), 10..110);
         fixture.clock.advance(100 * MS);
         let patches = due(&fixture);
-        assert_eq!(patches.len(), usize::from(uid < 5), "{uid}");
+        assert_eq!(patches.len(), usize::from(uid != 5), "{uid}");
         for patch in &patches {
             fixture.gateway.nomination_sent(patch, true);
             ask(&fixture, &of(uid, Some("n2")), 10..110);
