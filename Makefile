@@ -17,7 +17,7 @@ demo: first-build policies ## Show the whole of it on a sample cluster (no Kuber
 
 .PHONY: first-build
 first-build:
-	@[ -x target/debug/plimsoll ] || echo "The first build takes about 8 minutes on two cores. Cargo names what it builds: the sample policies, then plimsoll with wasmtime. Then the demo prints within seconds what each pod gets, and why."
+	@[ -x target/debug/plimsoll ] || echo "The first build takes about 6 minutes on two cores. Cargo names what it builds: the sample policies, then plimsoll with wasmtime. Then the demo prints within seconds what each pod gets, and why."
 
 demo-cluster: first-build policies ## The same story in front of a real API server and kube-scheduler (needs Go and openssl)
 	@tests/e2e/control-plane/build
