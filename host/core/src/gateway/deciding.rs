@@ -274,7 +274,9 @@ impl Deciding<'_> {
         let all = Nodes::Slots { cluster: Some(cluster), slots: cluster.all_slots() };
         let query = Query::new(Arc::clone(pod), all);
         let context = self.context(&query, OwnPlace::Anywhere)?;
-        Ok(decide::explain(&self.caller(query.received).without_effects(), &self.group, &context, node))
+        let gives_places = self.gateway.places.get().is_some();
+        let gets_one = gives_places && decide::early_pod(&self.group, &query, Some(cluster)).is_some();
+        Ok(decide::explain(&self.caller(query.received).without_effects(), &self.group, &context, node, gets_one))
     }
 
     pub(super) fn context(&self, query: &Query<'_>, own: OwnPlace) -> Result<RequestContext, DecideError> {

@@ -172,6 +172,13 @@ fn each_member_of_a_gang_gets_one_node_where_it_counts_for_every_other_pod() {
 }
 
 #[test]
+fn an_explanation_says_that_a_pod_gets_one_node_only() {
+    let (fixture, _) = mk_three_with(PlaceMode::Early);
+    let explain = |pod| fixture.gateway.explain("", &mk_pod(pod), "n1").unwrap();
+    assert!(explain("a@g").gets_one_node && !explain("p").gets_one_node);
+}
+
+#[test]
 fn a_place_ends_two_seconds_after_its_gang_was_asked_about_and_who_was_kept_away_is_woken() {
     let (fixture, board) = mk_three_with(PlaceMode::Early);
     for at in NODES {
