@@ -25,6 +25,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 /// The simulated time of pods in vain, by `PLIMSOLL_HOURS`.
 fn hours() -> u64 {
+    #[expect(clippy::disallowed_methods, reason = "how long to simulate is said where the test is started")]
     std::env::var("PLIMSOLL_HOURS").ok().map_or(1, |hours| hours.parse().unwrap())
 }
 
