@@ -54,7 +54,7 @@ pub(crate) use node_cache::NodeCache;
 pub(crate) use nominations::{LONGEST_NOMINATION, NominationNews, Nominations, place_of};
 pub(crate) use places::{
     EarlyPod, GANGS_OF_EARLIER_LEADER, MAX_LIFETIME, PLACES_OF_EARLIER_LEADER, TentativePlaces, best_of, early_pod,
-    gang_of, keep_best, place_mode,
+    keep_best, place_mode,
 };
 pub(crate) use preempt::{preempt, shadow_preempt};
 pub(crate) use prioritize::prioritize;

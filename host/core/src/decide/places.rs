@@ -18,7 +18,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 use parking_lot::Mutex;
 
 use super::{
@@ -110,16 +110,11 @@ pub(crate) fn place_mode(group: &Group, query: &Query<'_>, cluster: Option<&Arc<
 
 /// Whether the pod gets one node in this mode: it has its node long before its bind call.
 pub(crate) fn early_pod(mode: PlaceMode, pod: &Pod, cluster: Option<&Arc<Cluster>>) -> Option<EarlyPod> {
-    if let Some(gang) = gang_of(pod) {
-        return Some(EarlyPod::OfGang(gang));
+    if let Some(name) = pod.pod_group() {
+        return Some(EarlyPod::OfGang(format!("{}/{name}", pod.namespace()).into()));
     }
     let is_late = || cluster.is_some_and(|cluster| cluster.has_late_volumes(pod) == Some(true));
     (mode == PlaceMode::All || is_late()).then_some(EarlyPod::Alone)
-}
-
-/// The namespace and the name of the pod's group.
-pub(crate) fn gang_of(pod: &Pod) -> Option<Box<str>> {
-    pod.pod_group().map(|name| format!("{}/{name}", pod.namespace()).into())
 }
 
 /// Leaves one node, the [best](best_of).
@@ -222,20 +217,6 @@ impl TentativePlaces {
         if let Some(times) = place.gang.as_ref().and_then(|gang| table.gangs.get_mut(gang)) {
             times.succeeded.get_or_insert(now);
         }
-    }
-
-    /// A member of a gang is bound or gone, whoever has led.
-    pub(crate) fn begun(&self, gang: Box<str>, now: Instant) {
-        let new = GangTimes { last_asked: now, succeeded: None };
-        self.0.lock().gangs.entry(gang).or_insert(new).succeeded.get_or_insert(now);
-    }
-
-    /// The gangs of which a member was nominated or bound lately.
-    pub(crate) fn begun_gangs(&self, now: Instant) -> HashSet<Box<str>> {
-        let is_recent = |at: Instant| now.saturating_duration_since(at) < AFTER_SUCCESS;
-        let table = self.0.lock();
-        let begun = table.gangs.iter().filter(|(_, times)| times.succeeded.is_some_and(is_recent));
-        begun.map(|(gang, _)| gang.clone()).collect()
     }
 
     /// The watch shows a pod that waits. Returns whether its place is over: a new condition says that its attempt has

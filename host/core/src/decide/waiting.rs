@@ -29,7 +29,6 @@ pub use self::{
     pending::{AskedAbout, MainReason, PendingFault, PendingPod, ScheduledCondition},
     rejected::{ReasonBy, ReasonCount, RejectedNodes},
 };
-use super::gang_of;
 use crate::model::{Cluster, NominatedFor, Pod, WaitingChange, WaitingPod};
 
 /// Maximum pods that are kept, and the bytes of their JSON: pods of 3 kB fill both.
@@ -286,11 +285,6 @@ impl WaitingPods {
     /// The nomination that the watch shows last of a pod.
     pub(crate) fn nominated(&self, uid: &str) -> Option<NominatedFor> {
         self.0.lock().pods.get(uid).and_then(|entry| entry.nominated.clone())
-    }
-
-    /// The pod group of a pod, with its namespace.
-    pub(crate) fn gang(&self, uid: &str) -> Option<Box<str>> {
-        gang_of(&self.0.lock().pods.get(uid)?.pod)
     }
 
     /// Whether the watch shows such a pod.

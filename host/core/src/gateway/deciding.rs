@@ -1,7 +1,7 @@
 //! One request: the group, the cluster and the moment that it began with, and its verbs.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashSet},
     sync::{Arc, atomic::Ordering},
     time::Instant,
 };
@@ -147,10 +147,12 @@ impl Deciding<'_> {
     /// Whether the pod is of no gang that is bound in part, and a pod of such a gang waits: binds fail as a leader ends, and
     /// with another gang on the nodes that were left neither would ever be whole.
     fn is_after_a_gang(&self, pod: &Pod) -> bool {
-        let gateway = self.gateway;
-        let begun = gateway.early.begun_gangs(gateway.clock.now());
-        let is_begun = |pod: &Pod| decide::gang_of(pod).is_some_and(|gang| begun.contains(&gang));
-        !begun.is_empty() && !is_begun(pod) && gateway.waiting.any_shown(is_begun)
+        let Some(cluster) = self.cluster() else { return false };
+        let placed = cluster.slots().iter().flat_map(|slot| slot.placed.iter().flat_map(|placed| placed.pods()));
+        let bound = placed.filter(|pod| pod.pod_group().is_some() && cluster.is_bound(pod.uid()));
+        let gangs: HashSet<_> = bound.map(|pod| (pod.namespace(), pod.pod_group())).collect();
+        let is_begun = |pod: &Pod| gangs.contains(&(pod.namespace(), pod.pod_group()));
+        !gangs.is_empty() && !is_begun(pod) && self.gateway.waiting.any_shown(is_begun)
     }
 
     /// Leaves the pod the best node of those that fit, and counts it there.

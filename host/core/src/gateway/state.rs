@@ -263,9 +263,6 @@ impl Gateway {
             }
             WaitingChange::Gone(uid) => {
                 self.nominations.gone(uid);
-                if let Some(gang) = self.waiting.gang(uid) {
-                    self.early.begun(gang, now);
-                }
                 self.early.settled(uid, now);
             }
             WaitingChange::Listed => {}

@@ -175,10 +175,12 @@ fn each_member_of_a_gang_gets_one_node_where_it_counts_for_every_other_pod() {
 fn under_a_new_leader_the_rest_of_a_gang_goes_before_other_pods() {
     let nodes = NODES.map(|name| mk_node(name, &[]));
     for (seconds, is_first) in [(29, true), (30, false)] {
-        let (fixture, _) = mk_world(vec![mk_limit(PlaceMode::Early)], &nodes, Leader::ThisReplica, SECOND * seconds);
+        let (fixture, board) =
+            mk_world(vec![mk_limit(PlaceMode::Early)], &nodes, Leader::ThisReplica, SECOND * seconds);
+        let bound = mk_pod("a@g").placed_on("n1", &BTreeMap::new(), &BTreeMap::new());
+        board.bound.lock().unwrap().push(bound);
+        board.publish();
         let change = |pod| WaitingChange::Shown(WaitingPod { pod: mk_pod(pod), nominated: None });
-        fixture.gateway.waiting_changed(change("a@g"));
-        fixture.gateway.waiting_changed(WaitingChange::Gone("a".into()));
         let names = cows(&NODES);
         let filter = |pod| {
             let query = Query { pod: mk_pod(pod), ..fixture.query(Nodes::Names(&names)) };
