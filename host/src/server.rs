@@ -264,6 +264,7 @@ async fn watch_directory(
         poll: args.poll,
         settle: args.settle,
         max_memory: engine.max_policy_memory,
+        require_sidecars: args.require_sidecars,
         allow_empty: args.allow_empty,
         allow_degraded: args.allow_degraded,
         last_good: engine::cache_directory(engine).map(|cache| cache.join("last-good")),

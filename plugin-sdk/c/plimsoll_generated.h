@@ -272,6 +272,9 @@ PLIMSOLL_READ bool plimsoll_placed_controller(uint32_t node, uint32_t pod, plims
 // pod that has succeeded or failed is not placed any more.
 PLIMSOLL_READ bool plimsoll_placed_phase(uint32_t node, uint32_t pod, plimsoll_str *out);
 
+// Whether it has a `metadata.deletionTimestamp`. It holds its resources until it is gone.
+PLIMSOLL_READ bool plimsoll_placed_terminating(uint32_t node, uint32_t pod);
+
 // The effective request of a resource, as `plimsoll_pod_request`.
 PLIMSOLL_READ int64_t plimsoll_placed_request(uint32_t node, uint32_t pod, plimsoll_str name);
 
@@ -282,9 +285,15 @@ PLIMSOLL_READ uint64_t plimsoll_placed_created(uint32_t node, uint32_t pod);
 // pods (see `plimsoll_placed_known`).
 PLIMSOLL_READ uint32_t plimsoll_placed_count_labelled(uint32_t node, plimsoll_str namespace_, plimsoll_str key, plimsoll_str value);
 
-// `plimsoll_placed_count_labelled` of each node, in one read. For verbs that see the nodes together. 0 for nodes whose
-// pods are not known.
+// `plimsoll_placed_count_labelled` of each node, in one read. For verbs that see the nodes together.
 PLIMSOLL_READ plimsoll_list_u32 plimsoll_placed_counts_labelled(plimsoll_str namespace_, plimsoll_str key, plimsoll_str value);
+
+// `plimsoll_placed_count_labelled` without the pods that terminate, as kube-scheduler counts for topology spread
+// constraints.
+PLIMSOLL_READ uint32_t plimsoll_placed_count_active(uint32_t node, plimsoll_str namespace_, plimsoll_str key, plimsoll_str value);
+
+// `plimsoll_placed_count_active` of each node, in one read.
+PLIMSOLL_READ plimsoll_list_u32 plimsoll_placed_counts_active(plimsoll_str namespace_, plimsoll_str key, plimsoll_str value);
 
 // ---- candidates ----
 //
@@ -738,6 +747,13 @@ PLIMSOLL_READ bool plimsoll_placed_phase(uint32_t node, uint32_t pod, plimsoll_s
   return own.present;
 }
 
+PLIMSOLL_IMPORT("placed", "terminating")
+bool plimsoll_import_placed_terminating(uint32_t node, uint32_t pod);
+
+PLIMSOLL_READ bool plimsoll_placed_terminating(uint32_t node, uint32_t pod) {
+  return plimsoll_import_placed_terminating(node, pod);
+}
+
 PLIMSOLL_IMPORT("placed", "request")
 int64_t plimsoll_import_placed_request(uint32_t node, uint32_t pod, const char *name, size_t name_len);
 
@@ -765,6 +781,22 @@ void plimsoll_import_placed_counts_labelled(const char *namespace_, size_t names
 PLIMSOLL_READ plimsoll_list_u32 plimsoll_placed_counts_labelled(plimsoll_str namespace_, plimsoll_str key, plimsoll_str value) {
   plimsoll_list_u32 own = PLIMSOLL_ZERO;
   plimsoll_import_placed_counts_labelled(namespace_.data, namespace_.len, key.data, key.len, value.data, value.len, &own);
+  return own;
+}
+
+PLIMSOLL_IMPORT("placed", "count-active")
+uint32_t plimsoll_import_placed_count_active(uint32_t node, const char *namespace_, size_t namespace__len, const char *key, size_t key_len, const char *value, size_t value_len);
+
+PLIMSOLL_READ uint32_t plimsoll_placed_count_active(uint32_t node, plimsoll_str namespace_, plimsoll_str key, plimsoll_str value) {
+  return plimsoll_import_placed_count_active(node, namespace_.data, namespace_.len, key.data, key.len, value.data, value.len);
+}
+
+PLIMSOLL_IMPORT("placed", "counts-active")
+void plimsoll_import_placed_counts_active(const char *namespace_, size_t namespace__len, const char *key, size_t key_len, const char *value, size_t value_len, plimsoll_list_u32 *out);
+
+PLIMSOLL_READ plimsoll_list_u32 plimsoll_placed_counts_active(plimsoll_str namespace_, plimsoll_str key, plimsoll_str value) {
+  plimsoll_list_u32 own = PLIMSOLL_ZERO;
+  plimsoll_import_placed_counts_active(namespace_.data, namespace_.len, key.data, key.len, value.data, value.len, &own);
   return own;
 }
 

@@ -99,6 +99,8 @@ typedef struct {
   const char *images[PLIMSOLL_TEST_ENTRIES];
   // A pod that is `Succeeded` or `Failed` is not placed any more.
   const char *phase;
+  // Whether it has a `metadata.deletionTimestamp`.
+  bool terminating;
   // Further fields of the object, as JSON, for policies that read fields. A pointer that leads to something in this text
   // gives that alone; all other pointers lead into the object that the fields above make.
   const char *object;
@@ -734,28 +736,46 @@ bool plimsoll_placed_phase(uint32_t node, uint32_t pod, plimsoll_str *out) {
   return plimsoll_test_text(is_one ? phase : NULL, out);
 }
 
+bool plimsoll_placed_terminating(uint32_t node, uint32_t pod) { return plimsoll_test_placed(node, pod)->terminating; }
+
 int64_t plimsoll_placed_request(uint32_t node, uint32_t pod, plimsoll_str name) {
   return plimsoll_test_amount(plimsoll_test_placed(node, pod)->requests, name);
 }
 
-uint32_t plimsoll_placed_count_labelled(uint32_t node, plimsoll_str namespace_, plimsoll_str key, plimsoll_str value) {
+static uint32_t plimsoll_test_labelled(uint32_t node, plimsoll_str namespace_, plimsoll_str key, plimsoll_str value, bool active) {
   const plimsoll_test_pod *pod;
   plimsoll_str own;
   uint32_t count = 0;
   for (uint32_t at = 0; (pod = plimsoll_test_pod_at(plimsoll_test_at(node), at)); at++)
-    count += plimsoll_str_eq(plimsoll_test_namespace_of(pod), namespace_) && plimsoll_test_find(pod->labels, key, &own) &&
-             plimsoll_str_eq(own, value);
+    count += !(active && pod->terminating) && plimsoll_str_eq(plimsoll_test_namespace_of(pod), namespace_) &&
+             plimsoll_test_find(pod->labels, key, &own) && plimsoll_str_eq(own, value);
   return count;
 }
 
-plimsoll_list_u32 plimsoll_placed_counts_labelled(plimsoll_str namespace_, plimsoll_str key, plimsoll_str value) {
+static plimsoll_list_u32 plimsoll_test_each_labelled(plimsoll_str namespace_, plimsoll_str key, plimsoll_str value, bool active) {
   uint32_t *counts = (uint32_t *)plimsoll_alloc(plimsoll_test_asked_count * sizeof(uint32_t));
   for (uint32_t node = 0; node < plimsoll_test_asked_count; node++)
-    counts[node] = plimsoll_placed_count_labelled(node, namespace_, key, value);
+    counts[node] = plimsoll_test_labelled(node, namespace_, key, value, active);
   plimsoll_list_u32 own = PLIMSOLL_ZERO;
   own.items = counts;
   own.count = plimsoll_test_asked_count;
   return own;
+}
+
+uint32_t plimsoll_placed_count_labelled(uint32_t node, plimsoll_str namespace_, plimsoll_str key, plimsoll_str value) {
+  return plimsoll_test_labelled(node, namespace_, key, value, false);
+}
+
+plimsoll_list_u32 plimsoll_placed_counts_labelled(plimsoll_str namespace_, plimsoll_str key, plimsoll_str value) {
+  return plimsoll_test_each_labelled(namespace_, key, value, false);
+}
+
+uint32_t plimsoll_placed_count_active(uint32_t node, plimsoll_str namespace_, plimsoll_str key, plimsoll_str value) {
+  return plimsoll_test_labelled(node, namespace_, key, value, true);
+}
+
+plimsoll_list_u32 plimsoll_placed_counts_active(plimsoll_str namespace_, plimsoll_str key, plimsoll_str value) {
+  return plimsoll_test_each_labelled(namespace_, key, value, true);
 }
 
 uint32_t plimsoll_candidates_count(void) { return plimsoll_test_candidate_count; }

@@ -63,10 +63,10 @@ function valueOf(groups: Groups, node: Node): string | undefined {
   return group === undefined ? undefined : groups.values[group];
 }
 
-/** For each node the number of placed pods that belong together with the pod. */
+/** For each node the number of placed pods that belong together with the pod and do not terminate. */
 function countsOf(pod: Pod, nodes: Nodes, label: string): readonly number[] {
   const value = pod.label(label);
-  return value === undefined ? [] : nodes.countsLabelled(pod.namespace, label, value);
+  return value === undefined ? [] : nodes.countsActive(pod.namespace, label, value);
 }
 
 /**

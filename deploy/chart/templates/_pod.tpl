@@ -14,6 +14,7 @@
 - --body-limit=128Mi
 - --wire-memory=384Mi
 {{- end }}
+- --require-sidecars
 - --drain-timeout={{ .Values.drainSeconds }}s
 - --log-format={{ .Values.logFormat }}
 - --log={{ .Values.log }}

@@ -17,6 +17,8 @@ pub struct DirectoryConfig {
     pub max_memory: usize,
     /// Whether a directory without policies is accepted.
     pub allow_empty: bool,
+    /// Whether a module that has no sidecar is refused, and not a policy with every default.
+    pub require_sidecars: bool,
     /// Whether a policy that cannot be loaded at the start is left out, whatever its `onError`.
     pub allow_degraded: bool,
     /// The directory of the last good versions, which survive a restart; `None` keeps none.
@@ -67,6 +69,7 @@ impl DirectoryConfig {
             max_module_bytes: 64 << 20,
             max_memory: 256 << 20,
             allow_empty: false,
+            require_sidecars: false,
             allow_degraded: false,
             last_good: None,
         }

@@ -269,12 +269,12 @@ fn no_module(sidecar: &Path) -> FileRefusal {
     ))
 }
 
-/// The refusal of a policy whose sidecar is gone while its module is there: nobody has said that its mode, match and
-/// settings no longer hold.
+/// The refusal of a module without a sidecar that had one, or must have one: nobody has said that mode, match and settings
+/// are the defaults.
 pub(crate) fn lost_sidecar(config: &DirectoryConfig, sources: &Sources) -> FileRefusal {
     let sidecar = sources.module.as_ref().map(|module| module.path(&config.path).with_extension("yaml"));
     FileRefusal::new(format!(
-        "{}: the sidecar is gone: expected one, '{{}}' for the defaults, or no module either",
+        "{}: the sidecar is missing: expected one, '{{}}' for the defaults, or no module either",
         sidecar.unwrap_or_default().display(),
     ))
 }

@@ -106,7 +106,7 @@ impl LoadContext {
         let result = match content {
             None => LoadResult::Changing,
             Some(Err(refusal)) => LoadResult::Refused(refusal, None),
-            Some(Ok(content)) if content.digests.sidecar.is_none() && had_sidecar => {
+            Some(Ok(content)) if content.digests.sidecar.is_none() && (had_sidecar || self.config.require_sidecars) => {
                 LoadResult::Refused(lost_sidecar(&self.config, &job.sources), None)
             }
             Some(Ok(content)) => {

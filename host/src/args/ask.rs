@@ -10,8 +10,8 @@ pub(crate) struct CheckArgs {
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 
-    /// Also refuse a module that could not be tried, because it needs settings and has no sidecar, a weight without effect,
-    /// and a match that fits no pod of the cluster
+    /// Also refuse a module of a directory that has no sidecar, a module that needs settings and has none, a weight without
+    /// effect, and a match that fits no pod of the cluster
     #[arg(long, env = "PLIMSOLL_STRICT")]
     pub(crate) strict: bool,
 

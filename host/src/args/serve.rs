@@ -50,6 +50,10 @@ pub(crate) struct DirectoryArgs {
     #[arg(long, env = "PLIMSOLL_POLL", value_name = "TIME", value_parser = duration)]
     pub(crate) poll: Option<Duration>,
 
+    /// Refuse a module without a sidecar: one whose sidecar is lost is else enforced for every pod
+    #[arg(long, env = "PLIMSOLL_REQUIRE_SIDECARS")]
+    pub(crate) require_sidecars: bool,
+
     /// Become ready even if a policy could not be loaded at the start, and answer without it, whatever its onError
     #[arg(long, env = "PLIMSOLL_ALLOW_DEGRADED")]
     pub(crate) allow_degraded: bool,

@@ -24,6 +24,9 @@ use report::{CheckReport, Matches};
 use target::{Target, targets};
 use trial::Callee;
 
+/// What `--strict` says of a policy of a directory that has none.
+const NO_SIDECAR: &str = "it has no sidecar: every default holds for every pod, and `serve --require-sidecars` refuses it; `{}` means the defaults";
+
 /// A policy with its report, or an ignored file.
 struct CheckedPolicy {
     name: String,
@@ -161,6 +164,8 @@ impl CheckedPolicy {
                 let is_refused = self.is_strict && !report.is_off;
                 let idle = report.not_called.clone().or_else(|| self.without_effect.clone());
                 let idle = idle.or_else(|| report.matches.as_ref().and_then(Matches::none));
+                let is_bare = self.is_listed && report.sidecar.is_none();
+                let idle = idle.or_else(|| is_bare.then(|| NO_SIDECAR.to_owned()));
                 report.refusal().or_else(|| idle.filter(|_| is_refused))
             }
         }

@@ -474,6 +474,14 @@ export function placedPhase(node: u32, pod: u32): string | null {
 }
 
 // @ts-ignore: decorator
+@external("plimsoll:policy/placed@0.1.0", "terminating")
+declare function importPlacedTerminating(node: u32, pod: u32): bool;
+
+export function placedTerminating(node: u32, pod: u32): bool {
+  return importPlacedTerminating(node, pod);
+}
+
+// @ts-ignore: decorator
 @external("plimsoll:policy/placed@0.1.0", "request")
 declare function importPlacedRequest(node: u32, pod: u32, name: usize, nameLength: usize): i64;
 
@@ -518,6 +526,36 @@ export function placedCountsLabelled(namespace: string, key: string, value: stri
   const valueText = lowerText(value);
   const result = take(8);
   importPlacedCountsLabelled(load<usize>(namespaceText), load<usize>(namespaceText + 4), load<usize>(keyText), load<usize>(keyText + 4), load<usize>(valueText), load<usize>(valueText + 4), result);
+  const answer: Array<u32> = liftU32List(result);
+  release(start);
+  return answer;
+}
+
+// @ts-ignore: decorator
+@external("plimsoll:policy/placed@0.1.0", "count-active")
+declare function importPlacedCountActive(node: u32, namespace: usize, namespaceLength: usize, key: usize, keyLength: usize, value: usize, valueLength: usize): u32;
+
+export function placedCountActive(node: u32, namespace: string, key: string, value: string): u32 {
+  const start = mark();
+  const namespaceText = lowerText(namespace);
+  const keyText = lowerText(key);
+  const valueText = lowerText(value);
+  const answer = importPlacedCountActive(node, load<usize>(namespaceText), load<usize>(namespaceText + 4), load<usize>(keyText), load<usize>(keyText + 4), load<usize>(valueText), load<usize>(valueText + 4));
+  release(start);
+  return answer;
+}
+
+// @ts-ignore: decorator
+@external("plimsoll:policy/placed@0.1.0", "counts-active")
+declare function importPlacedCountsActive(namespace: usize, namespaceLength: usize, key: usize, keyLength: usize, value: usize, valueLength: usize, result: usize): void;
+
+export function placedCountsActive(namespace: string, key: string, value: string): Array<u32> {
+  const start = mark();
+  const namespaceText = lowerText(namespace);
+  const keyText = lowerText(key);
+  const valueText = lowerText(value);
+  const result = take(8);
+  importPlacedCountsActive(load<usize>(namespaceText), load<usize>(namespaceText + 4), load<usize>(keyText), load<usize>(keyText + 4), load<usize>(valueText), load<usize>(valueText + 4), result);
   const answer: Array<u32> = liftU32List(result);
   release(start);
   return answer;

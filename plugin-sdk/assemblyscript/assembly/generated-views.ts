@@ -28,7 +28,9 @@ import {
   placedAnnotation,
   placedController,
   placedCount,
+  placedCountActive,
   placedCountLabelled,
+  placedCountsActive,
   placedCountsLabelled,
   placedKnown,
   placedLabel,
@@ -38,6 +40,7 @@ import {
   placedPriority,
   placedPriorityClass,
   placedRequest,
+  placedTerminating,
   podAnnotation,
   podController,
   podField,
@@ -211,6 +214,11 @@ export class NodeReads {
     return placedCountLabelled(this.index, namespace, key, value);
   }
 
+  /** `Node.countLabelled` without the pods that terminate, as kube-scheduler counts for topology spread constraints. */
+  countActive(namespace: string, key: string, value: string): u32 {
+    return placedCountActive(this.index, namespace, key, value);
+  }
+
   /** The text of the fact about a node: the one whose key is the node's name or one of its addresses. */
   factText(source: string): string | null {
     return factsNodeText(this.index, source);
@@ -224,12 +232,14 @@ export class NodeReads {
 
 /** The reads of `Nodes`. */
 export class NodesReads {
-  /**
-   * `Node.countLabelled` of each node, in one read. For verbs that see the nodes together. 0 for nodes whose pods are
-   * not known.
-   */
+  /** `Node.countLabelled` of each node, in one read. For verbs that see the nodes together. */
   countsLabelled(namespace: string, key: string, value: string): Array<u32> {
     return placedCountsLabelled(namespace, key, value);
+  }
+
+  /** `Node.countActive` of each node, in one read. */
+  countsActive(namespace: string, key: string, value: string): Array<u32> {
+    return placedCountsActive(namespace, key, value);
   }
 }
 
@@ -281,6 +291,11 @@ export class PlacedReads {
    */
   get phase(): string | null {
     return placedPhase(this.ofNode, this.index);
+  }
+
+  /** Whether it has a `metadata.deletionTimestamp`. It holds its resources until it is gone. */
+  get terminating(): bool {
+    return placedTerminating(this.ofNode, this.index);
   }
 
   /** The effective request of a resource, as `Pod.request`. */

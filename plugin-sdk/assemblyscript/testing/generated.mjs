@@ -64,10 +64,13 @@ export const functions = {
     "priority-class": [["u32", "u32"], ["option", "string"]],
     "controller": [["u32", "u32"], ["option", ["record", "owner"]]],
     "phase": [["u32", "u32"], ["option", "string"]],
+    "terminating": [["u32", "u32"], "bool"],
     "request": [["u32", "u32", "string"], "s64"],
     "created": [["u32", "u32"], "u64"],
     "count-labelled": [["u32", "string", "string", "string"], "u32"],
     "counts-labelled": [["string", "string", "string"], ["list", "u32"]],
+    "count-active": [["u32", "string", "string", "string"], "u32"],
+    "counts-active": [["string", "string", "string"], ["list", "u32"]],
   },
   candidates: {
     "count": [[], "u32"],

@@ -56,6 +56,8 @@ export interface Pod {
   readonly images?: readonly string[];
   /** A pod that is `Succeeded` or `Failed` is not placed any more. */
   readonly phase?: string;
+  /** Whether it has a `metadata.deletionTimestamp`. */
+  readonly terminating?: boolean;
   /** The rest of the object, for policies that read fields. */
   readonly object?: Readonly<Record<string, unknown>>;
 }

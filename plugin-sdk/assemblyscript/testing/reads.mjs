@@ -85,10 +85,13 @@ function placedReads(nodes) {
       const { phase = "" } = of(node, pod).spec;
       return ["Pending", "Running", "Unknown"].includes(phase) ? phase : null;
     },
+    terminating: (node, pod) => of(node, pod).spec.terminating ?? false,
     request: (node, pod, name) => of(node, pod).requests.get(name) ?? 0n,
     created: (node, pod) => of(node, pod).created,
-    countLabelled: (node, namespace, key, value) => labelled(on(node), namespace, key, value),
-    countsLabelled: (namespace, key, value) => nodes.map((node) => labelled(node, namespace, key, value)),
+    countLabelled: (node, namespace, key, value) => labelled(on(node), namespace, key, value).length,
+    countsLabelled: (namespace, key, value) => nodes.map((node) => labelled(node, namespace, key, value).length),
+    countActive: (node, namespace, key, value) => active(on(node), namespace, key, value),
+    countsActive: (namespace, key, value) => nodes.map((node) => active(node, namespace, key, value)),
   };
 }
 
@@ -143,7 +146,11 @@ function at(of, items, index) {
 }
 
 function labelled(node, namespace, key, value) {
-  return node.pods.filter((pod) => pod.namespace === namespace && entry(pod.spec.labels, key) === value).length;
+  return node.pods.filter((pod) => pod.namespace === namespace && entry(pod.spec.labels, key) === value);
+}
+
+function active(node, namespace, key, value) {
+  return labelled(node, namespace, key, value).filter((pod) => !pod.spec.terminating).length;
 }
 
 /** A finite number in decimal digits. */

@@ -182,6 +182,12 @@ func (n Node) CountLabelled(namespace string, key string, value string) uint32 {
 	return n.host.PlacedCountLabelled(n.node, namespace, key, value)
 }
 
+// CountActive returns `Node.CountLabelled` without the pods that terminate, as kube-scheduler counts for topology
+// spread constraints.
+func (n Node) CountActive(namespace string, key string, value string) uint32 {
+	return n.host.PlacedCountActive(n.node, namespace, key, value)
+}
+
 // FactText returns the text of the fact about a node: the one whose key is the node's name or one of its addresses.
 func (n Node) FactText(source string) (value string, ok bool) {
 	return n.host.FactsNodeText(n.node, source)
@@ -197,10 +203,14 @@ func (n Nodes) ByLabel(key string) Groups {
 	return n.host.NodesByLabel(key)
 }
 
-// CountsLabelled returns `Node.CountLabelled` of each node, in one read. For verbs that see the nodes together. 0 for
-// nodes whose pods are not known.
+// CountsLabelled returns `Node.CountLabelled` of each node, in one read. For verbs that see the nodes together.
 func (n Nodes) CountsLabelled(namespace string, key string, value string) []uint32 {
 	return n.host.PlacedCountsLabelled(namespace, key, value)
+}
+
+// CountsActive returns `Node.CountActive` of each node, in one read.
+func (n Nodes) CountsActive(namespace string, key string, value string) []uint32 {
+	return n.host.PlacedCountsActive(namespace, key, value)
 }
 
 // Name returns `metadata.name`.
@@ -244,6 +254,11 @@ func (p Placed) Controller() (value Owner, ok bool) {
 // if it has none. A pod that has succeeded or failed is not placed any more.
 func (p Placed) Phase() (value string, ok bool) {
 	return p.host.PlacedPhase(p.node, p.pod)
+}
+
+// Terminating reports whether it has a `metadata.deletionTimestamp`. It holds its resources until it is gone.
+func (p Placed) Terminating() bool {
+	return p.host.PlacedTerminating(p.node, p.pod)
 }
 
 // Request returns the effective request of a resource, as `Pod.Request`.

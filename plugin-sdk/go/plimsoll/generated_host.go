@@ -82,6 +82,8 @@ type hostReads interface {
 	PlacedController(node uint32, pod uint32) (Owner, bool)
 	// PlacedPhase is `placed.phase` of the contract.
 	PlacedPhase(node uint32, pod uint32) (string, bool)
+	// PlacedTerminating is `placed.terminating` of the contract.
+	PlacedTerminating(node uint32, pod uint32) bool
 	// PlacedRequest is `placed.request` of the contract.
 	PlacedRequest(node uint32, pod uint32, name string) int64
 	// PlacedCreated is `placed.created` of the contract.
@@ -90,6 +92,10 @@ type hostReads interface {
 	PlacedCountLabelled(node uint32, namespace string, key string, value string) uint32
 	// PlacedCountsLabelled is `placed.counts-labelled` of the contract.
 	PlacedCountsLabelled(namespace string, key string, value string) []uint32
+	// PlacedCountActive is `placed.count-active` of the contract.
+	PlacedCountActive(node uint32, namespace string, key string, value string) uint32
+	// PlacedCountsActive is `placed.counts-active` of the contract.
+	PlacedCountsActive(namespace string, key string, value string) []uint32
 	// CandidatesCount is `candidates.count` of the contract.
 	CandidatesCount() uint32
 	// CandidatesNode is `candidates.node` of the contract.

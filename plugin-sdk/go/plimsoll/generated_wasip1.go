@@ -122,6 +122,9 @@ func importPlacedController(node uint32, pod uint32, out unsafe.Pointer)
 //go:wasmimport plimsoll:policy/placed@0.1.0 phase
 func importPlacedPhase(node uint32, pod uint32, out unsafe.Pointer)
 
+//go:wasmimport plimsoll:policy/placed@0.1.0 terminating
+func importPlacedTerminating(node uint32, pod uint32) uint32
+
 //go:wasmimport plimsoll:policy/placed@0.1.0 request
 func importPlacedRequest(node uint32, pod uint32, name string) int64
 
@@ -133,6 +136,12 @@ func importPlacedCountLabelled(node uint32, namespace string, key string, value 
 
 //go:wasmimport plimsoll:policy/placed@0.1.0 counts-labelled
 func importPlacedCountsLabelled(namespace string, key string, value string, out unsafe.Pointer)
+
+//go:wasmimport plimsoll:policy/placed@0.1.0 count-active
+func importPlacedCountActive(node uint32, namespace string, key string, value string) uint32
+
+//go:wasmimport plimsoll:policy/placed@0.1.0 counts-active
+func importPlacedCountsActive(namespace string, key string, value string, out unsafe.Pointer)
 
 //go:wasmimport plimsoll:policy/candidates@0.1.0 count
 func importCandidatesCount() uint32
@@ -444,6 +453,10 @@ func (hostCalls) PlacedPhase(node uint32, pod uint32) (string, bool) {
 	return result, ok
 }
 
+func (hostCalls) PlacedTerminating(node uint32, pod uint32) bool {
+	return importPlacedTerminating(node, pod) != 0
+}
+
 func (hostCalls) PlacedRequest(node uint32, pod uint32, name string) int64 {
 	return importPlacedRequest(node, pod, name)
 }
@@ -459,6 +472,18 @@ func (hostCalls) PlacedCountLabelled(node uint32, namespace string, key string, 
 func (hostCalls) PlacedCountsLabelled(namespace string, key string, value string) []uint32 {
 	out := abi.Begin(8)
 	importPlacedCountsLabelled(namespace, key, value, out)
+	result := liftList(out, 4, liftU32)
+	abi.End()
+	return result
+}
+
+func (hostCalls) PlacedCountActive(node uint32, namespace string, key string, value string) uint32 {
+	return importPlacedCountActive(node, namespace, key, value)
+}
+
+func (hostCalls) PlacedCountsActive(namespace string, key string, value string) []uint32 {
+	out := abi.Begin(8)
+	importPlacedCountsActive(namespace, key, value, out)
 	result := liftList(out, 4, liftU32)
 	abi.End()
 	return result

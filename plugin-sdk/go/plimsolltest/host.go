@@ -101,9 +101,18 @@ func sum(own, more int64) int64 {
 	return own + more
 }
 
-func labelled(pods []*pod, namespace, key, value string) (count uint32) {
-	for _, pod := range pods {
-		if own, ok := pod.Labels[key]; ok && own == value && pod.namespace == namespace {
+func labelled(node *node, namespace, key, value string) (own []*pod) {
+	for _, pod := range node.pods {
+		if label, ok := pod.Labels[key]; ok && label == value && pod.namespace == namespace {
+			own = append(own, pod)
+		}
+	}
+	return own
+}
+
+func active(node *node, namespace, key, value string) (count uint32) {
+	for _, pod := range labelled(node, namespace, key, value) {
+		if !pod.Terminating {
 			count++
 		}
 	}
@@ -280,18 +289,32 @@ func (h *host) PlacedPhase(node, pod uint32) (string, bool) {
 	return phase, slices.Contains([]string{"Pending", "Running", "Unknown"}, phase)
 }
 
+func (h *host) PlacedTerminating(node, pod uint32) bool { return h.placed(node, pod).Terminating }
+
 func (h *host) PlacedRequest(node, pod uint32, name string) int64 {
 	return h.placed(node, pod).requests[name]
 }
 
 func (h *host) PlacedCountLabelled(node uint32, namespace, key, value string) uint32 {
-	return labelled(h.node(node).pods, namespace, key, value)
+	return uint32(len(labelled(h.node(node), namespace, key, value)))
 }
 
 func (h *host) PlacedCountsLabelled(namespace, key, value string) []uint32 {
 	counts := make([]uint32, len(h.nodes))
 	for at, node := range h.nodes {
-		counts[at] = labelled(node.pods, namespace, key, value)
+		counts[at] = uint32(len(labelled(node, namespace, key, value)))
+	}
+	return counts
+}
+
+func (h *host) PlacedCountActive(node uint32, namespace, key, value string) uint32 {
+	return active(h.node(node), namespace, key, value)
+}
+
+func (h *host) PlacedCountsActive(namespace, key, value string) []uint32 {
+	counts := make([]uint32, len(h.nodes))
+	for at, node := range h.nodes {
+		counts[at] = active(node, namespace, key, value)
 	}
 	return counts
 }

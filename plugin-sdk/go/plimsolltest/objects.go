@@ -37,6 +37,8 @@ type Pod struct {
 	Images   []string
 	// A pod that is `Succeeded` or `Failed` is not placed any more.
 	Phase string
+	// Whether it has a `metadata.deletionTimestamp`.
+	Terminating bool
 	// The other fields of the object, as JSON, for policies that read fields.
 	Object string
 }

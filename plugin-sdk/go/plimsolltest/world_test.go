@@ -3,6 +3,7 @@
 package plimsolltest
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -92,6 +93,19 @@ func TestThePodOfTheRequestAndFinishedPodsDoNotCount(t *testing.T) {
 		}
 		return plimsoll.Fits()
 	}), "n")
+}
+
+func TestAPodThatTerminatesIsNotActive(t *testing.T) {
+	web := map[string]string{"app": "web"}
+	nodes := []Node{{Name: "n", Pods: []Pod{{Name: "a", Labels: web}, {Name: "b", Labels: web, Terminating: true}}}, {Name: "m"}}
+	host := newHost(World{Nodes: nodes}, nodes)
+	counts := host.PlacedCountsActive("default", "app", "web")
+	if one := host.PlacedCountActive(0, "default", "app", "web"); one != 1 || !slices.Equal(counts, []uint32{1, 0}) {
+		t.Error(one, counts)
+	}
+	if all := host.PlacedCountsLabelled("default", "app", "web"); !slices.Equal(all, []uint32{2, 0}) || !host.PlacedTerminating(0, 1) {
+		t.Error(all)
+	}
 }
 
 func TestAFactAboutANodeHasItsNameOrOneOfItsAddresses(t *testing.T) {

@@ -59,10 +59,13 @@ class PlacedFunctions(Protocol):
     def priority_class(self, node: int, pod: int, /) -> Optional[str]: ...
     def controller(self, node: int, pod: int, /) -> Optional[Owner]: ...
     def phase(self, node: int, pod: int, /) -> Optional[str]: ...
+    def terminating(self, node: int, pod: int, /) -> bool: ...
     def request(self, node: int, pod: int, name: str, /) -> int: ...
     def created(self, node: int, pod: int, /) -> int: ...
     def count_labelled(self, node: int, namespace: str, key: str, value: str, /) -> int: ...
     def counts_labelled(self, namespace: str, key: str, value: str, /) -> Sequence[int]: ...
+    def count_active(self, node: int, namespace: str, key: str, value: str, /) -> int: ...
+    def counts_active(self, namespace: str, key: str, value: str, /) -> Sequence[int]: ...
 
 
 class CandidatesFunctions(Protocol):
@@ -282,6 +285,11 @@ class NodeView:
         view of pods (see `Node.placed_known`)."""
         return self._reads.placed.count_labelled(self._index, namespace, key, value)
 
+    def count_active(self, namespace: str, key: str, value: str) -> int:
+        """`Node.count_labelled` without the pods that terminate, as kube-scheduler counts for topology spread
+        constraints."""
+        return self._reads.placed.count_active(self._index, namespace, key, value)
+
     def fact_text(self, source: str) -> Optional[str]:
         """The text of the fact about a node: the one whose key is the node's name or one of its addresses."""
         return self._reads.facts.node_text(self._index, source)
@@ -298,9 +306,12 @@ class NodesView:
         self._reads = reads
 
     def counts_labelled(self, namespace: str, key: str, value: str) -> Sequence[int]:
-        """`Node.count_labelled` of each node, in one read. For verbs that see the nodes together. 0 for nodes whose
-        pods are not known."""
+        """`Node.count_labelled` of each node, in one read. For verbs that see the nodes together."""
         return self._reads.placed.counts_labelled(namespace, key, value)
+
+    def counts_active(self, namespace: str, key: str, value: str) -> Sequence[int]:
+        """`Node.count_active` of each node, in one read."""
+        return self._reads.placed.counts_active(namespace, key, value)
 
 
 class PlacedView:
@@ -355,6 +366,11 @@ class PlacedView:
         """`status.phase`: `Pending` until its containers have started, then `Running`, or `Unknown`; `None` if it
         has none. A pod that has succeeded or failed is not placed any more."""
         return self._reads.placed.phase(self._node, self._index)
+
+    @property
+    def terminating(self) -> bool:
+        """Whether it has a `metadata.deletionTimestamp`. It holds its resources until it is gone."""
+        return self._reads.placed.terminating(self._node, self._index)
 
     def request(self, name: str) -> int:
         """The effective request of a resource, as `Pod.request`."""

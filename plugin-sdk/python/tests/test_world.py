@@ -16,7 +16,7 @@ from plimsoll.testing.reads import Host
 OWNER = Owner("apps/v1", "ReplicaSet", "web-1", "u")
 PLACED = [
     Pod("a", labels={"app": "web"}, requests={"cpu": "250m", "memory": "1Gi"}, controller=OWNER, phase="Running"),
-    Pod("b", namespace="other", labels={"app": "web"}, requests={"cpu": "1"}, priority=7),
+    Pod("b", namespace="other", labels={"app": "web"}, requests={"cpu": "1"}, priority=7, terminating=True),
     Pod("done", labels={"app": "web"}, phase="Succeeded"),
 ]
 WORLD = World(
@@ -54,6 +54,8 @@ def test_nodes_and_their_pods_are_read() -> None:
     assert [pod.name for pod in first.placed] == ["a", "b"]
     assert (first.placed[0].controller, first.placed[0].phase, first.placed[1].priority) == (OWNER, "Running", 7)
     assert (first.count_labelled("default", "app", "web"), list(nodes.counts_labelled("other", "app", "web"))) == (1, [1, 0, 0])
+    assert (first.count_active("default", "app", "web"), list(nodes.counts_active("other", "app", "web"))) == (1, [0, 0, 0])
+    assert [pod.terminating for pod in first.placed] == [False, True]
     assert (nodes[1].requested("cpu"), nodes[1].placed_known, list(nodes[1].taints)) == (None, False, WORLD.nodes[1].taints)
     groups = nodes.by_label("zone")
     assert (groups.values, [groups.of(node.index) for node in nodes]) == (["a", "b"], [0, 1, None])

@@ -173,6 +173,11 @@ export abstract class NodeReads {
     return this.imports.placed.countLabelled(this.index, namespace, key, value);
   }
 
+  /** `Node.countLabelled` without the pods that terminate, as kube-scheduler counts for topology spread constraints. */
+  countActive(namespace: string, key: string, value: string): number {
+    return this.imports.placed.countActive(this.index, namespace, key, value);
+  }
+
   /** The text of the fact about a node: the one whose key is the node's name or one of its addresses. */
   factText(source: string): string | undefined {
     return this.imports.facts.nodeText(this.index, source) ?? undefined;
@@ -188,12 +193,14 @@ export abstract class NodeReads {
 export abstract class NodesReads {
   constructor(protected readonly imports: Imports) {}
 
-  /**
-   * `Node.countLabelled` of each node, in one read. For verbs that see the nodes together. 0 for nodes whose pods are
-   * not known.
-   */
+  /** `Node.countLabelled` of each node, in one read. For verbs that see the nodes together. */
   countsLabelled(namespace: string, key: string, value: string): readonly number[] {
     return this.imports.placed.countsLabelled(namespace, key, value);
+  }
+
+  /** `Node.countActive` of each node, in one read. */
+  countsActive(namespace: string, key: string, value: string): readonly number[] {
+    return this.imports.placed.countsActive(namespace, key, value);
   }
 }
 
@@ -250,6 +257,11 @@ export abstract class PlacedReads {
    */
   get phase(): string | undefined {
     return this.imports.placed.phase(this.ofNode, this.index) ?? undefined;
+  }
+
+  /** Whether it has a `metadata.deletionTimestamp`. It holds its resources until it is gone. */
+  get terminating(): boolean {
+    return this.imports.placed.terminating(this.ofNode, this.index);
   }
 
   /** The effective request of a resource, as `Pod.request`. */

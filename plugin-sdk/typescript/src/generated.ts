@@ -175,6 +175,8 @@ export interface PlacedImports {
    * that has succeeded or failed is not placed any more.
    */
   phase(node: number, pod: number): string | null;
+  /** Whether it has a `metadata.deletionTimestamp`. It holds its resources until it is gone. */
+  terminating(node: number, pod: number): boolean;
   /** The effective request of a resource, as `pod.request`. */
   request(node: number, pod: number, name: string): number;
   /** When the pod was created, in Unix seconds; 0 if unknown. */
@@ -184,11 +186,12 @@ export interface PlacedImports {
    * pods (see `known`).
    */
   countLabelled(node: number, namespace: string, key: string, value: string): number;
-  /**
-   * `count-labelled` of each node, in one read. For verbs that see the nodes together. 0 for nodes whose pods are not
-   * known.
-   */
+  /** `count-labelled` of each node, in one read. For verbs that see the nodes together. */
   countsLabelled(namespace: string, key: string, value: string): readonly number[];
+  /** `count-labelled` without the pods that terminate, as kube-scheduler counts for topology spread constraints. */
+  countActive(node: number, namespace: string, key: string, value: string): number;
+  /** `count-active` of each node, in one read. */
+  countsActive(namespace: string, key: string, value: string): readonly number[];
 }
 
 /** The evictions that kube-scheduler proposes: one candidate a node, numbered from 0. Empty outside `preempt`. */

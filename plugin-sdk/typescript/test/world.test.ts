@@ -10,7 +10,7 @@ const OWNER = { kind: "ReplicaSet", name: "web-1", apiVersion: "apps/v1", uid: "
 const TAINTS = [{ key: "gpu", value: "", effect: "NoSchedule" }];
 const PLACED: readonly PodSpec[] = [
   { name: "a", labels: { app: "web" }, requests: { cpu: "250m", memory: "1Gi" }, controller: OWNER, phase: "Running" },
-  { name: "b", namespace: "other", labels: { app: "web" }, requests: { cpu: "1" }, priority: 7 },
+  { name: "b", namespace: "other", labels: { app: "web" }, requests: { cpu: "1" }, priority: 7, terminating: true },
   { name: "done", labels: { app: "web" }, phase: "Succeeded" },
 ];
 const OPTIONS = {
@@ -54,6 +54,9 @@ test("nodes and their pods are read", () => {
   assert.deepEqual([a?.controller, a?.phase, b?.priority], [OWNER, "Running", 7]);
   assert.equal(first.countLabelled("default", "app", "web"), 1);
   assert.deepEqual(nodes.countsLabelled("other", "app", "web"), [1, 0, 0]);
+  assert.equal(first.countActive("default", "app", "web"), 1);
+  assert.deepEqual(nodes.countsActive("other", "app", "web"), [0, 0, 0]);
+  assert.deepEqual(first.placed.map((pod) => pod.terminating), [false, true]);
   assert.deepEqual([second.requested("cpu"), second.placedKnown, second.taints], [undefined, false, TAINTS]);
   const groups = nodes.byLabel("zone");
   assert.deepEqual([groups.values, groups.length, nodes.map((node) => groups.of(node))], [["a", "b"], 2, [0, 1, undefined]]);

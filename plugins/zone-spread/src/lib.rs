@@ -16,7 +16,7 @@ impl Rank for ZoneSpread {
     fn rank(&self, pod: &Pod, nodes: &Nodes) -> Vec<u32> {
         let Some(value) = pod.label(&self.label) else { return vec![0; nodes.len()] };
         let zones = nodes.by_label(&self.topology_key);
-        let counts = nodes.counts_labelled(pod.namespace(), &self.label, value);
+        let counts = nodes.counts_active(pod.namespace(), &self.label, value);
         let mut pods = vec![0; zones.len()];
         for (zone, count) in zones.of_nodes().zip(counts) {
             if let Some(zone) = zone {

@@ -114,6 +114,7 @@ impl<T> ReadOf<T> {
             self,
             Self::Pod(PodRead::NamespaceKnown)
                 | Self::Node(_, NodeRead::Unschedulable | NodeRead::ResourceKnown(_))
+                | Self::Placed(_, _, PlacedRead::Terminating)
                 | Self::PlacedKnown(_)
                 | Self::ClusterAtLeast { .. }
         )
@@ -171,13 +172,14 @@ mod tests {
         let is_flag = |line: &&str| line.contains("func(") && line.contains("bool");
         let names: Vec<&str> =
             contract.lines().filter(is_flag).filter_map(|line| line.trim().split(':').next()).collect();
-        assert_eq!(names, ["namespace-known", "resource-known", "unschedulable", "known", "at-least"]);
+        assert_eq!(names, ["namespace-known", "resource-known", "unschedulable", "known", "terminating", "at-least"]);
         let selector = Selector { namespace: None, label: None, annotation: None, node_label: None };
         for read in [
             Read::Pod(PodRead::NamespaceKnown),
             Read::Node(0, NodeRead::ResourceKnown("cpu")),
             Read::Node(0, NodeRead::Unschedulable),
             Read::PlacedKnown(0),
+            Read::Placed(0, 0, PlacedRead::Terminating),
             Read::ClusterAtLeast { selector, n: 1 },
         ] {
             assert!(read.is_flag(), "{read}");

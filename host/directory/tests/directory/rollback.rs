@@ -387,7 +387,7 @@ fn a_policy_that_is_removed_while_it_is_loaded_is_not_kept() {
 #[test]
 fn a_policy_that_loses_its_sidecar_keeps_it_until_the_files_say_what_is_meant() {
     let sidecars = ["mode: shadow\n", "match:\n  namespaces: [a]\n", "onError: ignore\norder: 7\n", "{}\n"];
-    let told = "x.yaml: the sidecar is gone: expected one, '{}' for the defaults, or no module either";
+    let told = "x.yaml: the sidecar is missing: expected one, '{}' for the defaults, or no module either";
     for sidecar in sidecars {
         let (world, beside) = world_with_v1();
         let last_good = beside.path().join("last-good");

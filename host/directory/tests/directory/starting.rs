@@ -146,6 +146,27 @@ fn with_allow_degraded_nothing_stands_in() {
     assert_eq!(filter(&watched.roster, "a"), Ok(None));
 }
 
+/// A new pod has no last good version: where a key is lost from its ConfigMap, nobody knows that the policy was in shadow mode.
+#[test]
+fn a_module_whose_sidecar_is_lost_is_refused_by_a_gateway_that_requires_sidecars() {
+    let world = World::new();
+    world.write("x.wasm", &good("v1"));
+    world.write("lib.wasm", &good("v1"));
+    world.write("y.yaml", "module: lib.wasm\n");
+    let mut watched = world.start(DirectoryConfig { require_sidecars: true, ..world.config() });
+    watched.wait_for_tag("y", "v1");
+    watched.wait_for("a failure", |roster| roster.state("x") == PolicyState::Failed);
+    let told = "x.yaml: the sidecar is missing: expected one, '{}' for the defaults, or no module either";
+    assert_eq!(world.failure(&watched.roster), told);
+    assert_eq!(filter(&watched.roster, "a"), not_loaded("x"));
+    world.write("x.yaml", "{}\n");
+    watched.wait_for_tag("x", "v1");
+    // A module that served another policy is no policy of its own, either.
+    world.remove("y.yaml");
+    watched.wait_for("a failure", |roster| roster.state("lib") == PolicyState::Failed);
+    assert!(member(&watched.roster, "lib").is_none() && member(&watched.roster, "y").is_none());
+}
+
 #[test]
 fn a_library_does_not_stand_in() {
     let world = World::new();

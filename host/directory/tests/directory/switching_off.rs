@@ -217,7 +217,7 @@ fn a_policy_that_is_off_and_loses_its_sidecar_stays_off() {
     let (world, mut watched) = watched(directory.path());
     world.remove("y.yaml");
     watched.wait_for("the sidecar is missed", |roster| {
-        roster.failures().iter().any(|failure| failure.error.contains("the sidecar is gone"))
+        roster.failures().iter().any(|failure| failure.error.contains("the sidecar is missing"))
     });
     assert!(is_off(&watched.roster, "y") && watched.roster.state("y") == PolicyState::Off);
     world.put("y.yaml", "{}\n");

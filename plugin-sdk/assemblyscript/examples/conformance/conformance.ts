@@ -94,11 +94,12 @@ export class Conformance implements Filter, Score, Rank, Preempt, Bind {
   rank(pod: Pod, nodes: Nodes): Array<u32> {
     const groups = nodes.byLabel("group");
     const counts = nodes.countsLabelled("web", "app", "web");
+    const active = nodes.countsActive("web", "app", "web");
     const scores = new Array<u32>();
     for (let at: u32 = 0, length = nodes.length; at < length; at++) {
       const group = groups.of(nodes[at]);
       const isBest = group >= 0 && groups.values[group] == "best";
-      scores.push(this.score(pod, nodes[at]) + (isBest ? counts[at] : 0));
+      scores.push(this.score(pod, nodes[at]) + (isBest ? counts[at] + active[at] : 0));
     }
     return scores;
   }

@@ -49,6 +49,7 @@ export function tellPlaced(node: Node): string {
   let told = new Lines()
     .add("known", node.placedKnown.toString())
     .add("count-labelled", node.countLabelled("web", "app", "web").toString())
+    .add("count-active", node.countActive("web", "app", "web").toString())
     .toString();
   const placed = node.placed;
   for (let at = 0; at < placed.length; at++) told += "\n" + tellPlacedPod(placed[at]).toString();
@@ -65,6 +66,7 @@ function tellPlacedPod(pod: Placed): Lines {
     .add("priority-class", pod.priorityClass)
     .add("controller", owner(pod.controller))
     .add("phase", pod.phase)
+    .add("terminating", pod.terminating.toString())
     .add("request", pod.request("memory").toString())
     .add("created", time(pod.created));
 }

@@ -74,16 +74,17 @@ static uint32_t score(uint32_t node) {
 }
 PLIMSOLL_SCORE(score);
 
-// Gives the nodes of the best group one more for each pod that is counted.
+// Gives the nodes of the best group one more for each pod that is counted, and another if it does not terminate.
 static void rank(uint32_t *scores, uint32_t count) {
   plimsoll_str web = PLIMSOLL_STR("web");
   plimsoll_grouping grouping = plimsoll_nodes_by_label(PLIMSOLL_STR("group"));
   plimsoll_list_u32 counts = plimsoll_placed_counts_labelled(web, PLIMSOLL_STR("app"), web);
+  plimsoll_list_u32 active = plimsoll_placed_counts_active(web, PLIMSOLL_STR("app"), web);
   for (uint32_t node = 0; node < count; node++) {
     uint32_t group = grouping.groups.items[node];
     scores[node] = score(node);
     if (group < grouping.values.count && plimsoll_str_eq(grouping.values.items[group], PLIMSOLL_STR("best")))
-      scores[node] += counts.items[node];
+      scores[node] += counts.items[node] + active.items[node];
   }
 }
 PLIMSOLL_RANK(rank);

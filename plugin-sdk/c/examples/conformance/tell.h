@@ -84,6 +84,7 @@ static void tell_placed_pod(plimsoll_text *to, uint32_t node, uint32_t pod) {
   PLACED_SOME("priority-class", plimsoll_placed_priority_class(node, pod, &text), text, plimsoll_add);
   PLACED_SOME("controller", plimsoll_placed_controller(node, pod, &owner), owner, show_owner);
   PLACED_SOME("phase", plimsoll_placed_phase(node, pod, &text), text, plimsoll_add);
+  PLACED_LINE("terminating", plimsoll_placed_terminating(node, pod), show_bool);
   PLACED_LINE("request", plimsoll_placed_request(node, pod, memory), plimsoll_add_int);
   PLACED_SOME("created", plimsoll_placed_created(node, pod), plimsoll_placed_created(node, pod), plimsoll_add_uint);
 }
@@ -92,6 +93,7 @@ static void tell_placed(plimsoll_text *to, uint32_t node) {
   plimsoll_str web = PLIMSOLL_STR("web");
   LINE(to, "known", plimsoll_placed_known(node), show_bool);
   LINE(to, "count-labelled", plimsoll_placed_count_labelled(node, web, PLIMSOLL_STR("app"), web), plimsoll_add_uint);
+  LINE(to, "count-active", plimsoll_placed_count_active(node, web, PLIMSOLL_STR("app"), web), plimsoll_add_uint);
   for (uint32_t pod = 0; pod < plimsoll_placed_count(node); pod++) tell_placed_pod(to, node, pod);
 }
 

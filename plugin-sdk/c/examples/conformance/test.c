@@ -37,7 +37,7 @@ static plimsoll_test_world world = {
                 .images = {{"web:1", (1ull << 32) + 4}},
                 .pods =
                     {
-                        {.name = "c", .namespace_ = "web", .labels = {{"app", "web"}}},
+                        {.name = "c", .namespace_ = "web", .labels = {{"app", "web"}}, .terminating = true},
                         {
                             .name = "b",
                             .namespace_ = "web",
@@ -56,7 +56,7 @@ static plimsoll_test_world world = {
                 .name = "node-2",
                 .labels = {{"group", "best"}},
                 .annotations = {{"verdict", "fits"}, {"score", "7"}, {"bind", "later"}},
-                .pods = {{.name = "d", .namespace_ = "web", .labels = {{"app", "web"}}}},
+                .pods = {{.name = "d", .namespace_ = "web", .labels = {{"app", "web"}}, .terminating = true}},
             },
             {.name = "node-3", .annotations = {{"verdict", "unresolvable"}, {"bind", "nothing"}}},
             {

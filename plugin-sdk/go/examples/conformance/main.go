@@ -82,14 +82,15 @@ func (c *Conformance) Score(_ plimsoll.Pod, node plimsoll.Node) uint32 {
 	return uint32(score.Value())
 }
 
-// Rank gives the nodes of the best group one more for each pod that is counted.
+// Rank gives the nodes of the best group one more for each pod that is counted, and another if it does not terminate.
 func (c *Conformance) Rank(pod plimsoll.Pod, nodes plimsoll.Nodes) []uint32 {
 	groups, counts := nodes.ByLabel("group"), nodes.CountsLabelled("web", "app", "web")
+	active := nodes.CountsActive("web", "app", "web")
 	scores := make([]uint32, 0, nodes.Len())
 	for at, node := range nodes.All() {
 		own := c.Score(pod, node)
 		if group, ok := groups.Of(at); ok && groups.Values()[group] == "best" {
-			own += counts[at]
+			own += counts[at] + active[at]
 		}
 		scores = append(scores, own)
 	}

@@ -38,7 +38,7 @@ func world() plimsolltest.World {
 				Name:        "node-2",
 				Labels:      map[string]string{"group": "best"},
 				Annotations: map[string]string{"verdict": "fits", "score": "7", "bind": "later"},
-				Pods:        []plimsolltest.Pod{{Name: "d", Namespace: "web", Labels: web}},
+				Pods:        []plimsolltest.Pod{{Name: "d", Namespace: "web", Labels: web, Terminating: true}},
 			},
 			{Name: "node-3", Annotations: map[string]string{"verdict": "unresolvable", "bind": "nothing"}},
 			{
@@ -89,7 +89,7 @@ func firstNode() plimsolltest.Node {
 				Controller:    &plimsoll.Owner{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "b-5d7", UID: "uid-b"},
 				Phase:         "Running",
 			},
-			{Name: "c", Namespace: "web", Labels: web},
+			{Name: "c", Namespace: "web", Labels: web, Terminating: true},
 		},
 	}
 }

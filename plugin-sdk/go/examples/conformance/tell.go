@@ -55,6 +55,7 @@ func tellPlaced(node plimsoll.Node) lines {
 	var own lines
 	own.add("known", node.PlacedKnown())
 	own.add("count-labelled", node.CountLabelled("web", "app", "web"))
+	own.add("count-active", node.CountActive("web", "app", "web"))
 	at := 0
 	for pod := range node.Placed() {
 		add := func(key string, value any) { own.add(fmt.Sprintf("%d.%s", at, key), value) }
@@ -66,6 +67,7 @@ func tellPlaced(node plimsoll.Node) lines {
 		add("priority-class", some(pod.PriorityClass()))
 		add("controller", owner(pod.Controller()))
 		add("phase", some(pod.Phase()))
+		add("terminating", pod.Terminating())
 		add("request", pod.Request("memory"))
 		add("created", unix(pod.Created()))
 		at++

@@ -74,7 +74,8 @@ class Conformance(Policy):
         return Quantity.parse(node.annotation("score") or "0").value
 
     def rank(self, pod: Pod, nodes: Nodes) -> list[int]:
-        groups, counts = nodes.by_label("group"), nodes.counts_labelled("web", "app", "web")
+        groups, labelled = nodes.by_label("group"), nodes.counts_labelled("web", "app", "web")
+        counts = [sum(both) for both in zip(labelled, nodes.counts_active("web", "app", "web"))]
         scores = []
         for node in nodes:
             group = groups.of(node.index)
@@ -162,7 +163,13 @@ def tell_node(node: Node) -> str:
 
 
 def tell_placed(node: Node) -> str:
-    own = [lines(known=node.placed_known, count_labelled=node.count_labelled("web", "app", "web"))]
+    own = [
+        lines(
+            known=node.placed_known,
+            count_labelled=node.count_labelled("web", "app", "web"),
+            count_active=node.count_active("web", "app", "web"),
+        )
+    ]
     for at, pod in enumerate(node.placed):
         told = lines(
             name=pod.name,
@@ -173,6 +180,7 @@ def tell_placed(node: Node) -> str:
             priority_class=pod.priority_class,
             controller=pod.controller,
             phase=pod.phase,
+            terminating=pod.terminating,
             request=pod.request("memory"),
             created=pod.created,
         )

@@ -54,14 +54,14 @@ WORLD = World(
                     controller=Owner("apps/v1", "ReplicaSet", "b-5d7", "uid-b"),
                     phase="Running",
                 ),
-                Pod("c", namespace="web", labels=WEB),
+                Pod("c", namespace="web", labels=WEB, terminating=True),
             ],
         ),
         Node(
             "node-2",
             labels={"group": "best"},
             annotations={"verdict": "fits", "score": "7", "bind": "later"},
-            pods=[Pod("d", namespace="web", labels=WEB)],
+            pods=[Pod("d", namespace="web", labels=WEB, terminating=True)],
         ),
         Node("node-3", annotations={"verdict": "unresolvable", "bind": "nothing"}),
         Node(

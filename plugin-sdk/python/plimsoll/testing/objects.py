@@ -28,6 +28,8 @@ class Pod:
     images: Sequence[str] = ()
     #: A pod that is `Succeeded` or `Failed` is not placed any more.
     phase: str = ""
+    #: Whether it has a `metadata.deletionTimestamp`.
+    terminating: bool = False
     #: The rest of the object, for policies that read fields.
     object: Mapping[str, Any] = field(default_factory=dict)
 

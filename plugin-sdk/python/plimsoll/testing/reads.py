@@ -44,8 +44,11 @@ class _Node:
         placed.sort(key=lambda pod: (_seconds(pod.created), pod.namespace, pod.name))
         self.pods = [] if without_pods else [_Pod(pod) for pod in placed]
 
-    def labelled(self, namespace: str, key: str, value: str) -> int:
-        return sum(pod.spec.namespace == namespace and pod.spec.labels.get(key) == value for pod in self.pods)
+    def labelled(self, namespace: str, key: str, value: str) -> Sequence[Pod]:
+        return [pod.spec for pod in self.pods if pod.spec.namespace == namespace and pod.spec.labels.get(key) == value]
+
+    def active(self, namespace: str, key: str, value: str) -> int:
+        return sum(not pod.terminating for pod in self.labelled(namespace, key, value))
 
 
 class Host:
@@ -216,6 +219,9 @@ class _PlacedReads:
         phase = self._pod(node, pod).spec.phase
         return phase if phase in ("Pending", "Running", "Unknown") else None
 
+    def terminating(self, node: int, pod: int, /) -> bool:
+        return self._pod(node, pod).spec.terminating
+
     def request(self, node: int, pod: int, name: str, /) -> int:
         return self._pod(node, pod).requests.get(name, 0)
 
@@ -223,10 +229,16 @@ class _PlacedReads:
         return self._pod(node, pod).created
 
     def count_labelled(self, node: int, namespace: str, key: str, value: str, /) -> int:
-        return _at("node", self._nodes, node).labelled(namespace, key, value)
+        return len(_at("node", self._nodes, node).labelled(namespace, key, value))
 
     def counts_labelled(self, namespace: str, key: str, value: str, /) -> Sequence[int]:
-        return [node.labelled(namespace, key, value) for node in self._nodes]
+        return [len(node.labelled(namespace, key, value)) for node in self._nodes]
+
+    def count_active(self, node: int, namespace: str, key: str, value: str, /) -> int:
+        return _at("node", self._nodes, node).active(namespace, key, value)
+
+    def counts_active(self, namespace: str, key: str, value: str, /) -> Sequence[int]:
+        return [node.active(namespace, key, value) for node in self._nodes]
 
 
 class _CandidatesReads:

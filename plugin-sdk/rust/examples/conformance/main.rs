@@ -56,8 +56,10 @@ impl Score for Conformance {
 
 impl Rank for Conformance {
     fn rank(&self, pod: &Pod, nodes: &Nodes) -> Vec<u32> {
-        // The nodes of the best group get one more for each pod that is counted.
-        let (groups, counts) = (nodes.by_label("group"), nodes.counts_labelled("web", "app", "web"));
+        // The nodes of the best group get one more for each pod that is counted, and another if it does not terminate.
+        let (groups, labelled) = (nodes.by_label("group"), nodes.counts_labelled("web", "app", "web"));
+        let active = nodes.counts_active("web", "app", "web");
+        let counts = labelled.into_iter().zip(active).map(|(labelled, active)| labelled + active);
         let best = groups.values().iter().position(|value| *value == "best");
         let all = nodes.iter().zip(groups.of_nodes().zip(counts));
         all.map(|(node, (group, count))| {

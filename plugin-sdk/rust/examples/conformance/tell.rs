@@ -55,6 +55,7 @@ pub(super) fn placed(node: &Node) -> String {
     let mut lines = Lines::default();
     lines.add("known", node.placed_known());
     lines.add("count-labelled", node.count_labelled("web", "app", "web"));
+    lines.add("count-active", node.count_active("web", "app", "web"));
     for (at, pod) in node.placed().enumerate() {
         lines.add(&format!("{at}.name"), pod.name());
         lines.add(&format!("{at}.namespace"), pod.namespace());
@@ -64,6 +65,7 @@ pub(super) fn placed(node: &Node) -> String {
         lines.some(&format!("{at}.priority-class"), pod.priority_class());
         lines.some(&format!("{at}.controller"), pod.controller().map(owner));
         lines.some(&format!("{at}.phase"), pod.phase());
+        lines.add(&format!("{at}.terminating"), pod.terminating());
         lines.add(&format!("{at}.request"), pod.request("memory"));
         lines.some(&format!("{at}.created"), pod.created());
     }

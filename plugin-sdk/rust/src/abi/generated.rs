@@ -177,6 +177,10 @@ impl<'a> HostCalls<'a> {
         self.optional_text(|out| unsafe { imports::placed_phase(node, pod, out) })
     }
 
+    pub(crate) fn placed_terminating(self, node: u32, pod: u32) -> bool {
+        imports::placed_terminating(node, pod) != 0
+    }
+
     pub(crate) fn placed_request(self, node: u32, pod: u32, name: &str) -> i64 {
         unsafe { imports::placed_request(node, pod, name.as_ptr(), name.len()) }
     }
@@ -202,6 +206,34 @@ impl<'a> HostCalls<'a> {
     pub(crate) fn placed_counts_labelled(self, namespace: &str, key: &str, value: &str) -> Vec<u32> {
         self.numbers(|out| unsafe {
             imports::placed_counts_labelled(
+                namespace.as_ptr(),
+                namespace.len(),
+                key.as_ptr(),
+                key.len(),
+                value.as_ptr(),
+                value.len(),
+                out,
+            )
+        })
+    }
+
+    pub(crate) fn placed_count_active(self, node: u32, namespace: &str, key: &str, value: &str) -> u32 {
+        unsafe {
+            imports::placed_count_active(
+                node,
+                namespace.as_ptr(),
+                namespace.len(),
+                key.as_ptr(),
+                key.len(),
+                value.as_ptr(),
+                value.len(),
+            )
+        }
+    }
+
+    pub(crate) fn placed_counts_active(self, namespace: &str, key: &str, value: &str) -> Vec<u32> {
+        self.numbers(|out| unsafe {
+            imports::placed_counts_active(
                 namespace.as_ptr(),
                 namespace.len(),
                 key.as_ptr(),

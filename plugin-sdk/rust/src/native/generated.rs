@@ -160,6 +160,10 @@ impl<'a> HostCalls<'a> {
         self.optional_text(Read::Placed(node, pod, PlacedRead::Phase))
     }
 
+    pub(crate) fn placed_terminating(self, node: u32, pod: u32) -> bool {
+        self.flag(Read::Placed(node, pod, PlacedRead::Terminating))
+    }
+
     pub(crate) fn placed_request(self, node: u32, pod: u32, name: &str) -> i64 {
         self.number(Read::Placed(node, pod, PlacedRead::Request(name)))
     }
@@ -174,6 +178,14 @@ impl<'a> HostCalls<'a> {
 
     pub(crate) fn placed_counts_labelled(self, namespace: &str, key: &str, value: &str) -> Vec<u32> {
         self.numbers(Read::PlacedCountsLabelled { namespace, key, value })
+    }
+
+    pub(crate) fn placed_count_active(self, node: u32, namespace: &str, key: &str, value: &str) -> u32 {
+        self.number(Read::PlacedCountActive { node, namespace, key, value })
+    }
+
+    pub(crate) fn placed_counts_active(self, namespace: &str, key: &str, value: &str) -> Vec<u32> {
+        self.numbers(Read::PlacedCountsActive { namespace, key, value })
     }
 
     pub(crate) fn candidates_count(self) -> u32 {

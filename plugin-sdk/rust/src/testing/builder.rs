@@ -81,6 +81,13 @@ impl PodBuilder {
         self
     }
 
+    /// Lets it terminate: it has a `metadata.deletionTimestamp`.
+    #[must_use]
+    pub fn terminating(mut self) -> Self {
+        self.0["metadata"]["deletionTimestamp"] = "2026-01-31T12:00:00Z".into();
+        self
+    }
+
     /// Adds a container that requests an amount of a resource, such as `cpu` and `500m`.
     #[must_use]
     pub fn request(self, resource: &str, quantity: &str) -> Self {

@@ -140,6 +140,12 @@ impl<'a> Node<'a> {
         self.host.placed_count_labelled(self.node, namespace, key, value)
     }
 
+    /// `Node::count_labelled` without the pods that terminate, as kube-scheduler counts for topology spread
+    /// constraints.
+    pub fn count_active(&self, namespace: &str, key: &str, value: &str) -> u32 {
+        self.host.placed_count_active(self.node, namespace, key, value)
+    }
+
     /// The text of the fact about a node: the one whose key is the node's name or one of its addresses.
     pub fn fact_text(&self, source: &str) -> Option<&'a str> {
         self.host.facts_node_text(self.node, source)
@@ -157,10 +163,14 @@ impl<'a> Nodes<'a> {
         self.host.nodes_by_label(key)
     }
 
-    /// `Node::count_labelled` of each node, in one read. For verbs that see the nodes together. 0 for nodes whose pods
-    /// are not known.
+    /// `Node::count_labelled` of each node, in one read. For verbs that see the nodes together.
     pub fn counts_labelled(&self, namespace: &str, key: &str, value: &str) -> Vec<u32> {
         self.host.placed_counts_labelled(namespace, key, value)
+    }
+
+    /// `Node::count_active` of each node, in one read.
+    pub fn counts_active(&self, namespace: &str, key: &str, value: &str) -> Vec<u32> {
+        self.host.placed_counts_active(namespace, key, value)
     }
 }
 
@@ -205,6 +215,11 @@ impl<'a> Placed<'a> {
     /// none. A pod that has succeeded or failed is not placed any more.
     pub fn phase(&self) -> Option<&'a str> {
         self.host.placed_phase(self.node, self.pod)
+    }
+
+    /// Whether it has a `metadata.deletionTimestamp`. It holds its resources until it is gone.
+    pub fn terminating(&self) -> bool {
+        self.host.placed_terminating(self.node, self.pod)
     }
 
     /// The effective request of a resource, as `Pod::request`.

@@ -41,7 +41,7 @@ const FIRST: Node = {
   unschedulable: true,
   resourcesUnknown: ["example.com/gpu"],
   images: { "web:1": 2 ** 32 + 4 },
-  pods: [PLACED, { name: "c", namespace: "web", labels: { app: "web" } }],
+  pods: [PLACED, { name: "c", namespace: "web", labels: { app: "web" }, terminating: true }],
 };
 
 /** That of plugin-sdk/conformance/world.yaml. */
@@ -65,7 +65,7 @@ const world = new World({
       name: "node-2",
       labels: { group: "best" },
       annotations: { verdict: "fits", score: "7", bind: "later" },
-      pods: [{ name: "d", namespace: "web", labels: { app: "web" } }],
+      pods: [{ name: "d", namespace: "web", labels: { app: "web" }, terminating: true }],
     },
     { name: "node-3", annotations: { verdict: "unresolvable", bind: "nothing" } },
     {

@@ -48,7 +48,8 @@ export default definePolicy({
   score: (_, node, { topic }) => scoreOf(node, topic),
 
   rank(_, nodes, { topic }) {
-    const [groups, counts] = [nodes.byLabel("group"), nodes.countsLabelled("web", "app", "web")];
+    const [groups, active] = [nodes.byLabel("group"), nodes.countsActive("web", "app", "web")];
+    const counts = nodes.countsLabelled("web", "app", "web").map((count, at) => count + (active[at] ?? 0));
     return nodes.map((node) => {
       const group = groups.of(node);
       const isBest = group !== undefined && groups.values[group] === "best";

@@ -59,7 +59,13 @@ function tellNode(node: Node): string {
 }
 
 function tellPlaced(node: Node): string {
-  const own = [lines({ known: node.placedKnown, "count-labelled": node.countLabelled("web", "app", "web") })];
+  const own = [
+    lines({
+      known: node.placedKnown,
+      "count-labelled": node.countLabelled("web", "app", "web"),
+      "count-active": node.countActive("web", "app", "web"),
+    }),
+  ];
   for (const [at, pod] of node.placed.entries()) {
     const told = lines({
       name: pod.name,
@@ -70,6 +76,7 @@ function tellPlaced(node: Node): string {
       "priority-class": pod.priorityClass,
       controller: owner(pod.controller),
       phase: pod.phase,
+      terminating: pod.terminating,
       request: pod.request("memory"),
       created: pod.created,
     });

@@ -110,10 +110,13 @@ function placedReads(nodes: readonly KnownNode[]): PlacedImports {
       const { phase = "" } = of(node, pod).spec;
       return ["Pending", "Running", "Unknown"].includes(phase) ? phase : null;
     },
+    terminating: (node, pod) => of(node, pod).spec.terminating ?? false,
     request: (node, pod, name) => of(node, pod).requests.get(name) ?? 0,
     created: (node, pod) => of(node, pod).created,
-    countLabelled: (node, namespace, key, value) => labelled(on(node), namespace, key, value),
-    countsLabelled: (namespace, key, value) => nodes.map((node) => labelled(node, namespace, key, value)),
+    countLabelled: (node, namespace, key, value) => labelled(on(node), namespace, key, value).length,
+    countsLabelled: (namespace, key, value) => nodes.map((node) => labelled(node, namespace, key, value).length),
+    countActive: (node, namespace, key, value) => active(on(node), namespace, key, value),
+    countsActive: (namespace, key, value) => nodes.map((node) => active(node, namespace, key, value)),
   };
 }
 
@@ -169,8 +172,12 @@ function at<T>(of: string, items: readonly T[], index: number): T {
   return item;
 }
 
-function labelled(node: KnownNode, namespace: string, key: string, value: string): number {
-  return node.pods.filter((pod) => pod.namespace === namespace && entry(pod.spec.labels, key) === value).length;
+function labelled(node: KnownNode, namespace: string, key: string, value: string): readonly KnownPod[] {
+  return node.pods.filter((pod) => pod.namespace === namespace && entry(pod.spec.labels, key) === value);
+}
+
+function active(node: KnownNode, namespace: string, key: string, value: string): number {
+  return labelled(node, namespace, key, value).filter((pod) => !pod.spec.terminating).length;
 }
 
 /** A finite number in decimal digits. */

@@ -37,7 +37,7 @@ fn check_of_a_directory_names_files_that_serve_would_ignore() {
     let folder = directory.path().join("p");
     fs::create_dir_all(folder.join("gpu/deep")).unwrap();
     for name in ["good.wasm", "Warm.WASM", "gpu/deep/x.wasm"] {
-        fs::copy(policies().join("tenant-pool.wasm"), folder.join(name)).unwrap();
+        fs::copy(policies().join("zone-spread.wasm"), folder.join(name)).unwrap();
     }
     let check =
         |args: &[&str]| plimsoll(directory.path(), &[&["check", "--no-compile-cache"][..], args].concat()).unwrap();
@@ -46,7 +46,11 @@ fn check_of_a_directory_names_files_that_serve_would_ignore() {
     assert_eq!(printed.code, Some(0), "{printed:?}");
     assert!(lines[1].starts_with("p: Warm.WASM: ignored: the ending must be lower-case"), "{printed:?}");
     assert!(lines[2].starts_with("p: gpu/deep: ignored: it is a directory in a group"), "{printed:?}");
-    assert_eq!((lines.len(), check(&["--strict", "p"]).code), (3, Some(1)));
+    assert_eq!(lines.len(), 3, "{printed:?}");
+    let printed = check(&["--strict", "p"]);
+    for refused in ["p: good: REFUSED, it has no sidecar", "p: Warm.WASM: REFUSED, the ending must be lower-case"] {
+        assert!(printed.code == Some(1) && printed.out.contains(refused), "{refused}: {printed:?}");
+    }
 }
 
 #[test]

@@ -44,9 +44,28 @@ pub enum ReadOf<T> {
         /// The `value` of the contract.
         value: T,
     },
-    /// `count-labelled` of each node, in one read. For verbs that see the nodes together. 0 for nodes whose pods are not
-    /// known.
+    /// `count-labelled` of each node, in one read. For verbs that see the nodes together.
     PlacedCountsLabelled {
+        /// The `namespace` of the contract.
+        namespace: T,
+        /// The `key` of the contract.
+        key: T,
+        /// The `value` of the contract.
+        value: T,
+    },
+    /// `count-labelled` without the pods that terminate, as kube-scheduler counts for topology spread constraints.
+    PlacedCountActive {
+        /// The `node` of the contract.
+        node: u32,
+        /// The `namespace` of the contract.
+        namespace: T,
+        /// The `key` of the contract.
+        key: T,
+        /// The `value` of the contract.
+        value: T,
+    },
+    /// `count-active` of each node, in one read.
+    PlacedCountsActive {
         /// The `namespace` of the contract.
         namespace: T,
         /// The `key` of the contract.
@@ -215,6 +234,8 @@ pub enum PlacedRead<T> {
     /// `status.phase`: `Pending` until its containers have started, then `Running`, or `Unknown`; none if it has none. A pod
     /// that has succeeded or failed is not placed any more.
     Phase,
+    /// Whether it has a `metadata.deletionTimestamp`. It holds its resources until it is gone.
+    Terminating,
     /// The effective request of a resource, as `pod.request`.
     Request(T),
     /// When the pod was created, in Unix seconds; 0 if unknown.
@@ -259,10 +280,13 @@ pub(crate) const COUNTING: &[&str] = &[
     "placed.priority-class",
     "placed.controller",
     "placed.phase",
+    "placed.terminating",
     "placed.request",
     "placed.created",
     "placed.count-labelled",
     "placed.counts-labelled",
+    "placed.count-active",
+    "placed.counts-active",
     "cluster.count",
     "cluster.count-up-to",
     "cluster.at-least",
@@ -284,6 +308,8 @@ impl<T> ReadOf<T> {
             Self::PlacedCount { .. } => "placed.count",
             Self::PlacedCountLabelled { .. } => "placed.count-labelled",
             Self::PlacedCountsLabelled { .. } => "placed.counts-labelled",
+            Self::PlacedCountActive { .. } => "placed.count-active",
+            Self::PlacedCountsActive { .. } => "placed.counts-active",
             Self::Candidate(.., read) => read.function(),
             Self::CandidatesCount => "candidates.count",
             Self::ClusterCount { .. } => "cluster.count",
@@ -319,11 +345,13 @@ impl<T> ReadOf<T> {
             | Self::PlacedKnown(node)
             | Self::PlacedCount(node)
             | Self::PlacedCountLabelled { node, .. }
+            | Self::PlacedCountActive { node, .. }
             | Self::FactsNodeText { node, .. }
             | Self::FactsNodeNumber { node, .. } => ReadScope::Node(*node),
             Self::NodesCount
             | Self::NodesByLabel { .. }
             | Self::PlacedCountsLabelled { .. }
+            | Self::PlacedCountsActive { .. }
             | Self::Candidate { .. }
             | Self::CandidatesCount => ReadScope::Whole,
         }
@@ -338,6 +366,7 @@ impl<T> ReadOf<T> {
                 | Self::PlacedKnown { .. }
                 | Self::PlacedCount { .. }
                 | Self::PlacedCountLabelled { .. }
+                | Self::PlacedCountActive { .. }
         )
     }
 
@@ -350,6 +379,8 @@ impl<T> ReadOf<T> {
                 | Self::PlacedCount { .. }
                 | Self::PlacedCountLabelled { .. }
                 | Self::PlacedCountsLabelled { .. }
+                | Self::PlacedCountActive { .. }
+                | Self::PlacedCountsActive { .. }
                 | Self::ClusterCount { .. }
                 | Self::ClusterCountUpTo { .. }
                 | Self::ClusterAtLeast { .. }
@@ -366,6 +397,9 @@ impl<T> ReadOf<T> {
             Self::PlacedCount(_) => Self::PlacedCount(node),
             Self::PlacedCountLabelled { namespace, key, value, .. } => {
                 Self::PlacedCountLabelled { node, namespace, key, value }
+            }
+            Self::PlacedCountActive { namespace, key, value, .. } => {
+                Self::PlacedCountActive { node, namespace, key, value }
             }
             Self::FactsNodeText { source, .. } => Self::FactsNodeText { node, source },
             Self::FactsNodeNumber { source, .. } => Self::FactsNodeNumber { node, source },
@@ -391,6 +425,15 @@ impl<T> ReadOf<T> {
             },
             Self::PlacedCountsLabelled { namespace, key, value } => {
                 ReadOf::PlacedCountsLabelled { namespace: text(namespace), key: text(key), value: text(value) }
+            }
+            Self::PlacedCountActive { node, namespace, key, value } => ReadOf::PlacedCountActive {
+                node: *node,
+                namespace: text(namespace),
+                key: text(key),
+                value: text(value),
+            },
+            Self::PlacedCountsActive { namespace, key, value } => {
+                ReadOf::PlacedCountsActive { namespace: text(namespace), key: text(key), value: text(value) }
             }
             Self::Candidate(candidate, read) => ReadOf::Candidate(*candidate, *read),
             Self::CandidatesCount => ReadOf::CandidatesCount,
@@ -430,6 +473,12 @@ impl<T: fmt::Debug> fmt::Display for ReadOf<T> {
             }
             Self::PlacedCountsLabelled { namespace, key, value } => {
                 write!(f, "placed.counts-labelled({namespace:?}, {key:?}, {value:?})")
+            }
+            Self::PlacedCountActive { namespace, key, value, .. } => {
+                write!(f, "placed.count-active({namespace:?}, {key:?}, {value:?})")
+            }
+            Self::PlacedCountsActive { namespace, key, value } => {
+                write!(f, "placed.counts-active({namespace:?}, {key:?}, {value:?})")
             }
             Self::Candidate(candidate, read) => read.write(f, format_args!("candidate[{candidate}]")),
             Self::CandidatesCount => write!(f, "candidates.count"),
@@ -583,6 +632,7 @@ impl<T> PlacedRead<T> {
             Self::PriorityClass => "placed.priority-class",
             Self::Controller => "placed.controller",
             Self::Phase => "placed.phase",
+            Self::Terminating => "placed.terminating",
             Self::Request { .. } => "placed.request",
             Self::Created => "placed.created",
         }
@@ -599,6 +649,7 @@ impl<T> PlacedRead<T> {
             Self::PriorityClass => PlacedRead::PriorityClass,
             Self::Controller => PlacedRead::Controller,
             Self::Phase => PlacedRead::Phase,
+            Self::Terminating => PlacedRead::Terminating,
             Self::Request(name) => PlacedRead::Request(text(name)),
             Self::Created => PlacedRead::Created,
         }
@@ -617,6 +668,7 @@ impl<T: fmt::Debug> PlacedRead<T> {
             Self::PriorityClass => write!(f, "{one}.priority-class"),
             Self::Controller => write!(f, "{one}.controller"),
             Self::Phase => write!(f, "{one}.phase"),
+            Self::Terminating => write!(f, "{one}.terminating"),
             Self::Request(name) => write!(f, "{one}.request({name:?})"),
             Self::Created => write!(f, "{one}.created"),
         }

@@ -24,9 +24,16 @@ impl View {
                 let pods = self.placed(node)?.map(AsRef::as_ref);
                 Value::Number(i64::from(labelled(pods, namespace, key, value)))
             }
+            Read::PlacedCountActive { node, namespace, key, value } => {
+                let pods = self.placed(node)?.map(AsRef::as_ref).filter(|pod: &&Pod| !pod.is_terminating());
+                Value::Number(i64::from(labelled(pods, namespace, key, value)))
+            }
             Read::NodesByLabel(key) => Value::Grouping(self.by_label(key)),
             Read::PlacedCountsLabelled { namespace, key, value } => {
-                Value::Counts(self.counts_labelled(namespace, key, value))
+                self.counts(|node| Read::PlacedCountLabelled { node, namespace, key, value })
+            }
+            Read::PlacedCountsActive { namespace, key, value } => {
+                self.counts(|node| Read::PlacedCountActive { node, namespace, key, value })
             }
             Read::Placed(node, pod, read) => return self.read_placed_pod(node, pod, &read),
             Read::ClusterCount(selector) => optional(self.total(&selector, None)),
@@ -159,6 +166,7 @@ fn read_placed<'v, T: AsRef<str>>(pod: &'v Pod, read: &PlacedRead<T>) -> Value<'
         PlacedRead::PriorityClass => Value::optional(pod.priority_class()),
         PlacedRead::Controller => Value::owner(pod.controller()),
         PlacedRead::Phase => Value::optional(pod.phase().map(Phase::as_str)),
+        PlacedRead::Terminating => Value::flag(pod.is_terminating()),
         PlacedRead::Request(name) => Value::Number(pod.requests().get(name.as_ref())),
         PlacedRead::Created => Value::Number(pod.created()),
     }

@@ -84,7 +84,10 @@ impl Attribute {
 
     /// The answer of a view, for people and programs.
     fn shown(&self, view: &View, node: u32) -> Shown {
-        let shown = |value: Value<'_>| Shown::of(&value, Shown::SHORT);
+        let shown = |value: Value<'_>| match value {
+            Value::Number(number) => Shown::of_number(number, self.is_flag()),
+            value => Shown::of(&value, Shown::SHORT),
+        };
         if let AttributeOf::Read(ReadOf::Placed(_, _, read)) = &self.of {
             return Shown::List(view.each_placed(node, read).map(shown).collect());
         }

@@ -154,6 +154,7 @@ fn every_read_of_a_placed_pod_has_its_value() {
         (PlacedRead::Priority, Value::Number(3)),
         (PlacedRead::PriorityClass, text("high")),
         (PlacedRead::Phase, text("Running")),
+        (PlacedRead::Terminating, Value::Number(0)),
         (PlacedRead::Request("cpu"), Value::Number(2000)),
         (PlacedRead::Created, Value::Number(60)),
     ];
@@ -166,6 +167,34 @@ fn every_read_of_a_placed_pod_has_its_value() {
         let read = Read::PlacedCountLabelled { node: 0, namespace, key: "app", value };
         assert_eq!(view.read(read), Ok(Value::Number(expected)), "{read:?}");
     }
+}
+
+#[test]
+fn a_pod_that_terminates_holds_its_requests_and_is_not_active() {
+    let reads = |deletion: Option<&str>| {
+        let metadata =
+            json!({"name": "p1", "namespace": "web", "labels": {"app": "db"}, "deletionTimestamp": deletion});
+        let spec = json!({"nodeName": "n1", "containers": [{"resources": {"requests": {"cpu": "2"}}}]});
+        let pod = Pod::placed_from_json(&bytes(&json!({"metadata": metadata, "spec": spec}))).unwrap();
+        let pods = vec![pod, mk_placed("p0", "n1", "db", "1")];
+        let cluster = Cluster::from_objects(vec![mk_node("n1"), mk_node("n2")], pods);
+        let view = View::new(Arc::default(), Arc::new(cluster), Arc::from([0, 1]), 0);
+        let (namespace, key, value) = ("web", "app", "db");
+        let counts = Read::PlacedCountsActive { namespace, key, value };
+        let shown = |view: &View, read| Shown::of_answer(read, &view.read(read)).to_string();
+        let all = [
+            Read::Placed(0, 0, PlacedRead::Terminating),
+            Read::Node(0, NodeRead::Requested("cpu")),
+            Read::PlacedCountLabelled { node: 0, namespace, key, value },
+            Read::PlacedCountActive { node: 0, namespace, key, value },
+            counts,
+        ];
+        let told = all.map(|read| shown(&view, read)).join(" ");
+        (told, shown(&view.without(Arc::from([vec![1], vec![]])), counts))
+    };
+    assert_eq!(reads(None), ("false 3000 2 2 [2, 0]".to_owned(), "[1, 0]".to_owned()));
+    let terminating = reads(Some("2026-01-31T12:00:00Z"));
+    assert_eq!(terminating, ("true 3000 2 1 [1, 0]".to_owned(), "[0, 0]".to_owned()));
 }
 
 #[test]
@@ -372,6 +401,8 @@ fn a_policy_is_refused_exactly_the_reads_that_it_has_not_named_or_that_count() {
         ("placed.known", Read::PlacedKnown(0)),
         ("placed.count-labelled", Read::PlacedCountLabelled { node: 0, namespace: "a", key: "b", value: "c" }),
         ("placed.counts-labelled", Read::PlacedCountsLabelled { namespace: "a", key: "b", value: "c" }),
+        ("placed.count-active", Read::PlacedCountActive { node: 0, namespace: "a", key: "b", value: "c" }),
+        ("placed.counts-active", Read::PlacedCountsActive { namespace: "a", key: "b", value: "c" }),
         ("nodes.requested", Read::Node(0, NodeRead::Requested("cpu"))),
         ("nodes.label", Read::Node(0, NodeRead::Label("a"))),
         ("nodes.by-label", Read::NodesByLabel("a")),

@@ -5,8 +5,8 @@ use hashbrown::HashMap;
 
 use plimsoll_decision_cache::Fingerprint;
 
-use super::{View, labelled, source::fingerprints_of_nodes};
-use crate::model::{Grouping, NodeRead, Read};
+use super::{View, source::fingerprints_of_nodes};
+use crate::model::{Grouping, NodeRead, Read, Value};
 
 impl View {
     /// The nodes by the value of a label.
@@ -34,18 +34,18 @@ impl View {
         Grouping { values, groups }
     }
 
-    /// By node how many of its pods are of a namespace and carry a label with this value.
-    pub(super) fn counts_labelled(&self, namespace: &str, key: &str, value: &str) -> Vec<u32> {
-        let count = |node| self.placed(node).map_or(0, |pods| labelled(pods.map(AsRef::as_ref), namespace, key, value));
+    /// A count of placed pods of each node, by the read of one.
+    pub(super) fn counts<'r>(&self, of: impl Fn(u32) -> Read<'r>) -> Value<'static> {
+        let count = |node| match self.answer(of(node)) {
+            Ok(Value::Number(count)) => count as u32,
+            _ => 0,
+        };
         // A column tells of all pods, those that are taken as gone included.
-        let keys = self
-            .gone
-            .is_empty()
-            .then(|| fingerprints_of_nodes(self, Read::PlacedCountLabelled { node: 0, namespace, key, value }));
-        match keys.flatten() {
+        let keys = self.gone.is_empty().then(|| fingerprints_of_nodes(self, of(0)));
+        Value::Counts(match keys.flatten() {
             Some(keys) => keys.into_iter().map(|key| key.as_number().unwrap_or(0) as u32).collect(),
             None => (0..self.slots.len() as u32).map(count).collect(),
-        }
+        })
     }
 
     fn label(&self, node: u32, key: &str) -> Option<&str> {

@@ -139,6 +139,9 @@ fn placed(placed: &mut LinkerInstance<'_, StoreData>) -> Result<()> {
     placed.func_wrap("phase", |store, (node, pod): (u32, u32)| {
         optional_text(&store, Read::Placed(node, pod, PlacedRead::Phase))
     })?;
+    placed.func_wrap("terminating", |store, (node, pod): (u32, u32)| {
+        flag(&store, Read::Placed(node, pod, PlacedRead::Terminating))
+    })?;
     placed.func_wrap("request", |store, (node, pod, name): (u32, u32, WasmStr)| {
         let name = utf8(&store, &name)?;
         number::<i64>(&store, Read::Placed(node, pod, PlacedRead::Request(&name)))
@@ -157,6 +160,18 @@ fn placed(placed: &mut LinkerInstance<'_, StoreData>) -> Result<()> {
         let key = utf8(&store, &key)?;
         let value = utf8(&store, &value)?;
         numbers(&store, Read::PlacedCountsLabelled { namespace: &namespace, key: &key, value: &value })
+    })?;
+    placed.func_wrap("count-active", |store, (node, namespace, key, value): (u32, WasmStr, WasmStr, WasmStr)| {
+        let namespace = utf8(&store, &namespace)?;
+        let key = utf8(&store, &key)?;
+        let value = utf8(&store, &value)?;
+        number::<u32>(&store, Read::PlacedCountActive { node, namespace: &namespace, key: &key, value: &value })
+    })?;
+    placed.func_wrap("counts-active", |store, (namespace, key, value): (WasmStr, WasmStr, WasmStr)| {
+        let namespace = utf8(&store, &namespace)?;
+        let key = utf8(&store, &key)?;
+        let value = utf8(&store, &value)?;
+        numbers(&store, Read::PlacedCountsActive { namespace: &namespace, key: &key, value: &value })
     })?;
     Ok(())
 }

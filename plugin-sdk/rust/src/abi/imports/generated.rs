@@ -188,6 +188,8 @@ unsafe extern "C" {
     pub(in crate::abi) fn placed_controller(node: u32, pod: u32, out: *mut Maybe<OwnerRecord>);
     #[link_name = "phase"]
     pub(in crate::abi) fn placed_phase(node: u32, pod: u32, out: *mut Maybe<Text>);
+    #[link_name = "terminating"]
+    pub(in crate::abi) safe fn placed_terminating(node: u32, pod: u32) -> u32;
     #[link_name = "request"]
     pub(in crate::abi) fn placed_request(node: u32, pod: u32, name: *const u8, name_length: usize) -> i64;
     #[link_name = "created"]
@@ -204,6 +206,26 @@ unsafe extern "C" {
     ) -> u32;
     #[link_name = "counts-labelled"]
     pub(in crate::abi) fn placed_counts_labelled(
+        namespace: *const u8,
+        namespace_length: usize,
+        key: *const u8,
+        key_length: usize,
+        value: *const u8,
+        value_length: usize,
+        out: *mut Items<u32>,
+    );
+    #[link_name = "count-active"]
+    pub(in crate::abi) fn placed_count_active(
+        node: u32,
+        namespace: *const u8,
+        namespace_length: usize,
+        key: *const u8,
+        key_length: usize,
+        value: *const u8,
+        value_length: usize,
+    ) -> u32;
+    #[link_name = "counts-active"]
+    pub(in crate::abi) fn placed_counts_active(
         namespace: *const u8,
         namespace_length: usize,
         key: *const u8,

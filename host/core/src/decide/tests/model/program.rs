@@ -88,7 +88,7 @@ pub(super) fn score(answer: u64) -> u32 {
 impl Step {
     fn any(rng: &mut Random) -> Self {
         match rng.below(40) {
-            0..=11 => Self::Read(Of::Node(rng.below(16))),
+            0..=11 => Self::Read(Of::Node(rng.below(17))),
             12..=19 => Self::Read(Of::Pod(rng.below(12))),
             20..=21 => Self::Read(Of::Named),
             22 => Self::Read(Of::Now(rng.pick(&[0, 1, 60]))),
@@ -143,7 +143,7 @@ fn each_placed(view: &View, node: u32, read: &mut u64) {
         mix(read, hash(view, Read::Placed(node, pod, PlacedRead::Label("app"))));
         mix(read, hash(view, Read::Placed(node, pod, PlacedRead::Priority)));
         // Which of these is read follows from the value before.
-        let other = [PlacedRead::PriorityClass, PlacedRead::Controller, PlacedRead::Phase, PlacedRead::Name];
+        let other = [PlacedRead::PriorityClass, PlacedRead::Controller, PlacedRead::Phase, PlacedRead::Terminating];
         mix(read, hash(view, Read::Placed(node, pod, other[(*read % 4) as usize])));
     }
 }
@@ -199,6 +199,7 @@ fn value(view: &View, node: u32, of: Of) -> u64 {
             12 => Read::Node(node, NodeRead::Condition("Ready")),
             13 => Read::Node(node, NodeRead::Unschedulable),
             14 => Read::Node(node, NodeRead::ResourceKnown("x/gpu")),
+            15 => Read::PlacedCountActive { node, namespace: "web", key: "app", value: "web" },
             _ => Read::PlacedCountLabelled { node, namespace: "web", key: "app", value: "web" },
         },
     };

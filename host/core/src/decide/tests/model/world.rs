@@ -99,7 +99,8 @@ fn placed(rng: &mut Random) -> Option<Arc<Placed>> {
 fn placed_pod(rng: &mut Random) -> Json {
     json!({
         "metadata": {"name": "p", "uid": "p", "namespace": rng.pick(&["web", "db"]),
-                     "labels": {"app": rng.pick(&["web", "db"])}, "ownerReferences": owners(rng)},
+                     "labels": {"app": rng.pick(&["web", "db"])}, "ownerReferences": owners(rng),
+                     "deletionTimestamp": rng.pick(&[None, Some("2026-01-31T12:00:00Z")])},
         "status": {"phase": rng.pick(&["Pending", "Running"])},
         "spec": {"priority": rng.below(2), "priorityClassName": rng.pick(&["", "high"]), "containers": [{"resources": {"requests": {"cpu": rng.pick(&["1", "2"])}}}]},
     })
