@@ -211,9 +211,6 @@ impl Checker {
         }
         if name == "settings" {
             self.is_constant = false;
-            if self.settings == NULL {
-                return self.fail(part, "the file has no `settings`");
-            }
             return Some(self.settings.clone());
         }
         if let Some((name, ty)) = ROOTS.iter().find(|(root, _)| root == name) {
@@ -274,11 +271,12 @@ impl Checker {
             select.field = rewrite::lenient(&field);
             return Some(STRING);
         }
-        let (ty, may_be_absent) = self.field(part, &operand, &field)?;
+        let is_guarded = self.guards.contains(&text);
+        let (ty, may_be_absent) = self.field(part, &operand, &field, is_test || is_guarded)?;
         if is_test {
             return Some(BOOL);
         }
-        if may_be_absent && !self.guards.contains(&text) {
+        if may_be_absent && !is_guarded {
             let (operand, zero) = (text.trim_end_matches(&format!(".{field}")), zero_of(&ty));
             return self.fail(
                 part,
@@ -290,8 +288,9 @@ impl Checker {
         Some(ty)
     }
 
-    /// The type of a field, and whether it may be absent although its type is known.
-    fn field(&mut self, at: &Expression, operand: &Ty, name: &str) -> Option<(Ty, bool)> {
+    /// The type of a field, and whether it may be absent although its type is known. `is_asked_for` says that the
+    /// expression takes an absent one into account.
+    fn field(&mut self, at: &Expression, operand: &Ty, name: &str, is_asked_for: bool) -> Option<(Ty, bool)> {
         let names: Vec<String> = match operand {
             Ty::Named(object) => {
                 if let Some(field) = self.schema.field(object, name) {
@@ -304,6 +303,10 @@ impl Checker {
                 if let Some(ty) = fields.get(name) {
                     return Some((ty.clone(), false));
                 }
+                // Cases replace the settings, and a copy of the file may have others.
+                if is_asked_for {
+                    return Some((Ty::Var(self.unifier.fresh(1)), false));
+                }
                 fields.keys().cloned().collect()
             }
             Ty::Map(key, value) if self.unifier.fit([(&STRING, key.as_ref())]) => {
@@ -312,16 +315,13 @@ impl Checker {
             Ty::Dyn | Ty::Var(_) => return Some((Ty::Dyn, true)),
             Ty::Optional(value) => {
                 // A field of an optional is an optional.
-                let (ty, _) = self.field(at, value, name)?;
+                let (ty, _) = self.field(at, value, name, true)?;
                 return Some((if matches!(ty, Ty::Optional(_)) { ty } else { ty.optional() }, false));
             }
             _ => Vec::new(),
         };
-        if names.is_empty() {
-            let is_function = self.schema.methods_of(operand).contains(&name);
-            let mend = if is_function { format!("; it is a function: `{name}(…)`") } else { String::new() };
-            return self.fail(at, format!("{operand} has no field `{name}`{mend}"));
-        }
+        let expected =
+            if names.is_empty() { String::new() } else { format!("; expected one of {}", names.join(", ")) };
         let mend = match (operand, name) {
             (Ty::Named("Pod" | "Node"), "metadata") => {
                 "; `labels`, `annotations` and `name` are fields of it directly".to_owned()
@@ -330,7 +330,11 @@ impl Checker {
             _ if self.schema.methods_of(operand).contains(&name) => format!("; it is a function: `{name}(…)`"),
             _ => suggestion(name, names.iter().map(String::as_str)),
         };
-        self.fail(at, format!("{operand} has no field `{name}`; expected one of {}{mend}", names.join(", ")))
+        let may_lack = match operand {
+            Ty::Record(_) => format!("; where the settings may lack it, write `[?\"{name}\"].orValue(…)`"),
+            _ => String::new(),
+        };
+        self.fail(at, format!("{operand} has no field `{name}`{expected}{mend}{may_lack}"))
     }
 
     fn infer_comprehension(&mut self, part: &mut Expression) -> Option<Ty> {

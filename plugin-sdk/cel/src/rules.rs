@@ -1,6 +1,9 @@
 //! The rules of one policy, compiled.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use cel::{
     Context, Env, Value,
@@ -14,6 +17,7 @@ use cel::{
 use crate::{
     check::{Checked, Checker},
     fault, functions,
+    json::Json,
     problem::Problem,
     settings::{Condition, Settings},
     source::Source,
@@ -78,7 +82,9 @@ impl Compiled {
     /// All problems, one a line.
     pub(crate) fn new(settings: &Settings) -> Result<Self, String> {
         let rules = &settings.cel;
-        let mut checker = Checker::new(Ty::of_json(&settings.own), settings.facts.clone());
+        // Without `settings` any key of them is absent.
+        let own = if settings.own == Json::Null { &Json::Map(BTreeMap::new()) } else { &settings.own };
+        let mut checker = Checker::new(Ty::of_json(own), settings.facts.clone());
         if rules.filter.is_empty() && rules.score.is_none() {
             checker.problems.push(Problem::at_start("", "it has no rule; expected `filter`, `score` or both"));
         }
@@ -117,7 +123,7 @@ impl Compiled {
             sources: checker.sources,
             reads,
             bind: rules.bind,
-            settings: settings.own.to_val(),
+            settings: own.to_val(),
             environment: Environment(Arc::new(environment)),
         })
     }

@@ -119,10 +119,32 @@ fn settings_have_the_types_that_they_are_written_with() {
         assert_eq!(world().filter(&rule(expression).unwrap(), "fast"), Verdict::Fits, "{expression}");
     }
     let error = rule("pod.priority > settings.maxx").unwrap_err();
-    assert!(
-        error.ends_with("map has no field `maxx`; expected one of max, names, nested; did you mean `max`?"),
-        "{error}"
-    );
+    let expected = "map has no field `maxx`; expected one of max, names, nested; did you mean `max`?; where the settings may lack it, write `[?\"maxx\"].orValue(…)`";
+    assert!(error.ends_with(expected), "{error}");
+}
+
+#[test]
+fn a_setting_may_be_absent_where_the_rule_asks_for_it() {
+    let own = ["null", "{}", "{other: 1}", "{max: 20, names: [db], nested: {share: 11}}"];
+    for expression in [
+        "settings.?max.orValue(4) < pod.priority",
+        "settings[?'max'].orValue(4) < pod.priority",
+        "!has(settings.max) || settings.max < pod.priority",
+        "!('max' in settings) || settings['max'] < pod.priority",
+        "settings.?nested.?share.orValue(4) < pod.priority",
+        "settings[?'nested'].share.orValue(4) < pod.priority",
+        "pod.labels.app in settings.?names.orValue(['web'])",
+        "settings.?names.orValue(['web']).exists(name, name == pod.labels.app)",
+        "'%s'.format([settings.?max.orValue(4)]) == '4' || pod.name == ''",
+        "settings.?max.optMap(max, max < pod.priority).orValue(true)",
+    ] {
+        for own in own {
+            let rule = format!("filter:\n- expression: {expression:?}\n  message: rejected");
+            let policy = with(&rule, own, "[]").unwrap_or_else(|error| panic!("{expression} {own}: {error}"));
+            let fits = world().filter(&policy, "fast") == Verdict::Fits;
+            assert_eq!(fits, !own.contains("max"), "{expression} {own}");
+        }
+    }
 }
 
 /// What is refused, and what is said.
@@ -170,7 +192,7 @@ pod.labels == node.labels
 pod.name == null
   1:1: `==` does not take string and null; nothing is `null` here
 settings.max > 1
-  1:1: the file has no `settings`
+  1:1: map has no field `max`; where the settings may lack it, write `[?"max"].orValue(…)`
 pod.priority + 1.5 > 2.0
   1:1: `+` does not take int and double; write `double(…)`
 placed.exists(pod, pod.name == '')

@@ -78,7 +78,7 @@ impl Checker {
                     self.reads.insert(read);
                     return Some(STRING.optional());
                 }
-                let (ty, _) = self.field(part, &inner, &name)?;
+                let (ty, _) = self.field(part, &inner, &name, true)?;
                 Some(if matches!(ty, Ty::Optional(_)) { ty } else { ty.optional() })
             }
             (operators::IN, 2) => self.infer_in(part),
@@ -107,7 +107,8 @@ impl Checker {
         let call = call_of(part)?;
         let is_optional = call.func_name == operators::OPT_INDEX;
         let [operand, key] = call.args.as_mut_slice() else { return None };
-        let written = (self.text(operand), self.text(key));
+        let (map, written_key) = (self.text(operand), self.text(key));
+        let is_guarded = self.guards.contains(&format!("{map}[{written_key}]"));
         let (operand_is, key_is) = (self.infer(operand)?, self.infer(key)?);
         let (inner, through_optional) = match &operand_is {
             Ty::Optional(value) => (value.as_ref().clone(), true),
@@ -139,7 +140,7 @@ impl Checker {
                 self.same(key, &key_is, &STRING, "a key here is a text")?;
                 if let Expr::Literal(LiteralValue::String(name)) = &key.expr {
                     let name = name.to_string();
-                    (self.field(part, &inner, &name)?.0, false)
+                    (self.field(part, &inner, &name, is_optional || through_optional || is_guarded)?.0, false)
                 } else {
                     let mut types = fields.values();
                     let first = types.next().cloned().unwrap_or(Ty::Dyn);
@@ -152,13 +153,12 @@ impl Checker {
         if is_optional || through_optional {
             return Some(element.optional());
         }
-        let (map, key) = written;
-        if key_may_be_absent && !self.guards.contains(&format!("{map}[{key}]")) {
+        if key_may_be_absent && !is_guarded {
             let zero = super::zero_of(&self.unifier.resolve(&element));
             return self.fail(
                 part,
                 format!(
-                    "`{key}` may be absent: ask `{key} in {map} && …` first, or write `{map}[?{key}].orValue({zero})`"
+                    "`{written_key}` may be absent: ask `{written_key} in {map} && …` first, or write `{map}[?{written_key}].orValue({zero})`"
                 ),
             );
         }
