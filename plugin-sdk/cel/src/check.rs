@@ -40,6 +40,8 @@ pub(crate) struct Checker {
     pub(crate) schema: Schema,
     pub(crate) sources: Vec<Source>,
     pub(crate) problems: Vec<Problem>,
+    /// What is allowed, and costs more than its author may think.
+    pub(crate) remarks: Vec<Problem>,
     settings: Ty,
     facts: Vec<String>,
     variables: Vec<(String, Checked)>,
@@ -60,6 +62,7 @@ impl Checker {
             schema: Schema::new(),
             sources: Vec::new(),
             problems: Vec::new(),
+            remarks: Vec::new(),
             settings,
             facts,
             variables: Vec::new(),
@@ -117,15 +120,19 @@ impl Checker {
     }
 
     pub(crate) fn problem(&mut self, at: &Expression, text: impl Into<String>) {
+        let problem = self.placed(at, text.into());
+        self.problems.push(problem);
+    }
+
+    fn placed(&self, at: &Expression, text: String) -> Problem {
         let span = Span::of(at.id);
         let at = span.and_then(|span| self.sources.get(span.source()).map(|source| (source, span)));
-        let problem = if let Some((source, span)) = at {
+        if let Some((source, span)) = at {
             let (line, column) = source.position(span);
-            Problem { pointer: source.pointer.clone(), line, column, text: text.into() }
+            Problem { pointer: source.pointer.clone(), line, column, text }
         } else {
             Problem::at_start(self.sources.last().map_or("", |source| &source.pointer), text)
-        };
-        self.problems.push(problem);
+        }
     }
 
     /// The text of a part; empty for one that a macro made.
@@ -320,8 +327,7 @@ impl Checker {
             }
             _ => Vec::new(),
         };
-        let expected =
-            if names.is_empty() { String::new() } else { format!("; expected one of {}", names.join(", ")) };
+        let expected = if names.is_empty() { String::new() } else { format!("; expected one of {}", names.join(", ")) };
         let mend = match (operand, name) {
             (Ty::Named("Pod" | "Node"), "metadata") => {
                 "; `labels`, `annotations` and `name` are fields of it directly".to_owned()
@@ -373,6 +379,11 @@ impl Checker {
             other => match self.schema.text_map(other) {
                 Some((_, Some(read))) => {
                     self.reads.insert(read);
+                    if read == "nodes.field" {
+                        let text = "a loop over all of a node's labels or annotations, which differ from node to node: no two nodes share an answer, so read those that you need by key";
+                        let remark = self.placed(at, text.to_owned());
+                        self.remarks.push(remark);
+                    }
                     Some(STRING)
                 }
                 Some((_, None)) => self.fail(at, "these can be read by key, but not run through"),

@@ -38,6 +38,7 @@ pub(crate) struct Compiled {
     score: Option<Expression>,
     sources: Vec<Source>,
     reads: BTreeSet<&'static str>,
+    remarks: Vec<Problem>,
     bind: bool,
     settings: Box<dyn Val>,
     environment: Environment,
@@ -122,18 +123,19 @@ impl Compiled {
             score: score.flatten(),
             sources: checker.sources,
             reads,
+            remarks: checker.remarks,
             bind: rules.bind,
             settings: own.to_val(),
             environment: Environment(Arc::new(environment)),
         })
     }
 
-    /// `{"verbs": […], "reads": […]}`.
+    /// `{"verbs": […], "reads": […], "remarks": […]}`.
     pub(crate) fn describe(&self) -> String {
         let verbs = [("filter", !self.filter.is_empty()), ("score", self.score.is_some()), ("bind", self.bind)];
-        let quoted = |names: Vec<&str>| names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(",");
-        let verbs = verbs.into_iter().filter_map(|(verb, is_there)| is_there.then_some(verb)).collect();
-        format!("{{\"verbs\":[{}],\"reads\":[{}]}}", quoted(verbs), quoted(self.reads.iter().copied().collect()))
+        let verbs: Vec<_> = verbs.into_iter().filter_map(|(verb, is_there)| is_there.then_some(verb)).collect();
+        let remarks: Vec<_> = self.remarks.iter().map(Problem::to_string).collect();
+        format!(r#"{{"verbs":{verbs:?},"reads":{:?},"remarks":{remarks:?}}}"#, self.reads.iter().collect::<Vec<_>>())
     }
 
     /// The first condition that a node does not fulfil.
@@ -173,7 +175,7 @@ impl Compiled {
         })?;
         match number {
             0.0..=100.0 => Ok(number as u32),
-            _ => Err(format!("/score: a score is 0 to 100, found {number}")),
+            _ => Err(Problem::at_start("/score", format!("a score is 0 to 100, found {number}")).to_string()),
         }
     }
 

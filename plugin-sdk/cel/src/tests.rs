@@ -240,19 +240,23 @@ fn an_expression_is_described_by_the_reads_that_it_can_reach() {
     let table = [
         (
             "filter:\n- {expression: 'pod.labels.a == node.labels[\"b\"]', message: rejected}",
-            r#"{"verbs":["filter"],"reads":["nodes.label","pod.label"]}"#,
+            r#"{"verbs":["filter"],"reads":["nodes.label", "pod.label"],"remarks":[]}"#,
         ),
         (
             "variables:\n- {name: unused, expression: placed.count()}\nscore: 'now.getHours()'",
-            r#"{"verbs":["score"],"reads":["host.now"]}"#,
+            r#"{"verbs":["score"],"reads":["host.now"],"remarks":[]}"#,
         ),
         (
             "bind: true\nfilter:\n- {expression: 'placed.count() < 3 && !cluster.atLeast(9)', message: rejected}",
-            r#"{"verbs":["filter","bind"],"reads":["cluster.at-least","placed.count"]}"#,
+            r#"{"verbs":["filter", "bind"],"reads":["cluster.at-least", "placed.count"],"remarks":[]}"#,
         ),
         (
             "filter:\n- {expression: '!placed.exists(p, p.name == node.name)', message: rejected}",
-            r#"{"verbs":["filter"],"reads":["nodes.name","placed.count","placed.name"]}"#,
+            r#"{"verbs":["filter"],"reads":["nodes.name", "placed.count", "placed.name"],"remarks":[]}"#,
+        ),
+        (
+            "filter:\n- {expression: 'pod.name == \"\" || node.labels.exists(k, k == \"a\")', message: rejected}",
+            r#"{"verbs":["filter"],"reads":["nodes.field", "nodes.label", "pod.name"],"remarks":["cel: /filter/0/expression:1:19: a loop over all of a node's labels or annotations, which differ from node to node: no two nodes share an answer, so read those that you need by key"]}"#,
         ),
     ];
     for (block, expected) in table {
@@ -267,16 +271,28 @@ fn a_fault_names_the_part_that_failed() {
     let table = [
         (
             "sign(quantity(pod.annotations['tier'])) > 0",
-            "/filter/0/expression:1:6: `quantity(pod.annotations['tier'])`: \"gold\" is no quantity; expected one such as 500m, 2 or 8Gi",
+            "cel: /filter/0/expression:1:6: `quantity(pod.annotations['tier'])`: \"gold\" is no quantity; ask `isQuantity(pod.annotations['tier']) && …` first",
         ),
-        ("[1, 2].all(x, x / (pod.priority - 10) == 1)", "/filter/0/expression:1:15: `x / (pod.priority - 10)`: "),
+        (
+            "int(node.labels[\"weight\"]) > 3",
+            "cel: /filter/0/expression:1:1: `int(node.labels[\"weight\"])`: the text is empty or absent; ask `node.labels[\"weight\"] != \"\" && …` first",
+        ),
+        (
+            "double(node.labels['gpu-driver']) > 3.0",
+            "cel: /filter/0/expression:1:1: `double(node.labels['gpu-driver'])`: \"550.54.14\" is no double; ask `node.labels['gpu-driver'].matches(\"^[0-9]+$\") && …` first",
+        ),
+        (
+            "semver(pod.annotations['none'], true).major() > 3",
+            "cel: /filter/0/expression:1:1: `semver(pod.annotations['none'], true)`: the text is empty or absent; ask `isSemver(pod.annotations['none'], true) && …` first",
+        ),
+        ("[1, 2].all(x, x / (pod.priority - 10) == 1)", "cel: /filter/0/expression:1:15: `x / (pod.priority - 10)`: "),
         (
             "lists.range(400).all(x, lists.range(400).all(y, x + y != pod.priority - 9000))",
-            "/filter/0/expression:1:1: `lists.range(400).all(x, lists.range(400).all(y, x + y != pod.priority - 9000))`: its loops have more than 100,000 steps",
+            "cel: /filter/0/expression:1:1: `lists.range(400).all(x, lists.range(400).all(y, x + y != pod.priority - 9000))`: its loops have more than 100,000 steps",
         ),
         (
             "pod.priority > 100 || placed[7].name == ''",
-            "/filter/0/expression:1:23: `placed[7]`: nothing has this index",
+            "cel: /filter/0/expression:1:23: `placed[7]`: nothing has this index",
         ),
     ];
     for (expression, expected) in table {
@@ -288,7 +304,7 @@ fn a_fault_names_the_part_that_failed() {
     }
     let policy = cel("score: pod.priority * 11").unwrap();
     let fault = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| world().score(&policy, "fast"))).unwrap_err();
-    assert_eq!(fault.downcast_ref::<String>().unwrap(), "/score: a score is 0 to 100, found 110");
+    assert_eq!(fault.downcast_ref::<String>().unwrap(), "cel: /score:1:1: a score is 0 to 100, found 110");
 }
 
 #[test]
