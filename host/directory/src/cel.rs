@@ -55,7 +55,9 @@ pub(crate) fn interpreted(
     let (own, settings) = (Arc::clone(&rule), Arc::clone(&sidecar.settings));
     let located = move |text: &str| located(&label, &source, &own, text);
     let described = answer.strip_prefix(DESCRIPTION).and_then(parse);
-    let (verbs, reads, remarks) = described.ok_or_else(|| FileRefusal::new(located(&answer).unwrap_or(answer)))?;
+    let (verbs, reads, remarks) = described.ok_or_else(|| {
+        FileRefusal::new(located(&answer).unwrap_or_else(|| format!("{}: {answer}", content.sidecar_label())))
+    })?;
     let remarks: Vec<String> = remarks.iter().filter_map(|remark| located(remark)).collect();
     remarks.iter().for_each(|remark| tracing::warn!(policy = %name, "{remark}"));
     let with_rule = move |settings: &str| Arc::from(passed(&rule, settings, &facts) + "}");

@@ -10,7 +10,7 @@ mod rewrite;
 use std::{collections::BTreeSet, rc::Rc};
 
 use cel::{
-    common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue, operators},
+    common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue},
     parser::Expression,
 };
 
@@ -40,6 +40,8 @@ pub(crate) struct Checker {
     pub(crate) schema: Schema,
     pub(crate) sources: Vec<Source>,
     pub(crate) problems: Vec<Problem>,
+    /// The reads of all rules: those of a variable that none names are not among them.
+    pub(crate) described: BTreeSet<&'static str>,
     /// What is allowed, and costs more than its author may think.
     pub(crate) remarks: Vec<Problem>,
     settings: Ty,
@@ -62,6 +64,7 @@ impl Checker {
             schema: Schema::new(),
             sources: Vec::new(),
             problems: Vec::new(),
+            described: BTreeSet::new(),
             remarks: Vec::new(),
             settings,
             facts,
@@ -270,13 +273,8 @@ impl Checker {
         }
         let operand = self.infer(&mut select.operand)?;
         let (is_test, field) = (select.test, select.field.clone());
-        if let Some((read, _)) = self.schema.text_map(&operand) {
-            self.reads.insert(read);
-            if is_test {
-                return Some(BOOL);
-            }
+        if self.schema.text_map(&operand).is_some() && !is_test {
             select.field = rewrite::lenient(&field);
-            return Some(STRING);
         }
         let is_guarded = self.guards.contains(&text);
         let (ty, may_be_absent) = self.field(part, &operand, &field, is_test || is_guarded)?;
@@ -300,6 +298,10 @@ impl Checker {
     fn field(&mut self, at: &Expression, operand: &Ty, name: &str, is_asked_for: bool) -> Option<(Ty, bool)> {
         let names: Vec<String> = match operand {
             Ty::Named(object) => {
+                if let Some((read, _)) = self.schema.text_map(operand) {
+                    self.reads.insert(read);
+                    return Some((STRING, false));
+                }
                 if let Some(field) = self.schema.field(object, name) {
                     self.reads.extend(field.read);
                     return Some((field.ty.clone(), field.may_be_absent));
@@ -321,9 +323,7 @@ impl Checker {
             }
             Ty::Dyn | Ty::Var(_) => return Some((Ty::Dyn, true)),
             Ty::Optional(value) => {
-                // A field of an optional is an optional.
-                let (ty, _) = self.field(at, value, name, true)?;
-                return Some((if matches!(ty, Ty::Optional(_)) { ty } else { ty.optional() }, false));
+                return Some((self.field(at, value, name, true)?.0.into_optional(), false));
             }
             _ => Vec::new(),
         };
@@ -433,24 +433,6 @@ fn mend_of(found: &Ty, expected: &Ty) -> String {
         (Ty::Named("int"), Ty::Named("quantity")) => "; write `quantity(\"…\")`".to_owned(),
         _ => String::new(),
     }
-}
-
-/// An operator, as it was written.
-pub(crate) fn operator(name: &str) -> Option<&'static str> {
-    Some(match name {
-        operators::ADD => "+",
-        operators::SUBSTRACT => "-",
-        operators::MULTIPLY => "*",
-        operators::DIVIDE => "/",
-        operators::MODULO => "%",
-        operators::EQUALS => "==",
-        operators::NOT_EQUALS => "!=",
-        operators::LESS => "<",
-        operators::LESS_EQUALS => "<=",
-        operators::GREATER => ">",
-        operators::GREATER_EQUALS => ">=",
-        _ => return None,
-    })
 }
 
 /// The call of an expression.

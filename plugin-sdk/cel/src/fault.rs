@@ -3,7 +3,7 @@
 use cel::{
     Context, ExecutionError, Value,
     common::{
-        ast::{EntryExpr, Expr, operators},
+        ast::{Expr, operators},
         types::CelString,
     },
     parser::Expression,
@@ -12,7 +12,7 @@ use cel::{
 use crate::{
     functions,
     problem::Problem,
-    source::{Source, Span},
+    source::{Source, Span, parts_of},
 };
 
 /// Says which expression failed, which part of it, and why.
@@ -73,19 +73,6 @@ fn culprit<'e>(part: &'e Expression, context: &Context) -> Option<(&'e Expressio
                 call.args[1..].iter().filter_map(|branch| culprit(branch, context)).find(|(_, error)| *error == own)
             })
         }
-        Expr::Call(call) => call
-            .target
-            .as_deref()
-            .into_iter()
-            .chain(&call.args)
-            .find_map(|part| culprit(part, context))
-            .filter(is_written),
-        Expr::Select(select) => culprit(&select.operand, context),
-        Expr::List(list) => list.elements.iter().find_map(|element| culprit(element, context)),
-        Expr::Map(map) => map.entries.iter().find_map(|entry| match &entry.expr {
-            EntryExpr::MapEntry(entry) => culprit(&entry.key, context).or_else(|| culprit(&entry.value, context)),
-            EntryExpr::StructField(_) => None,
-        }),
         Expr::Comprehension(all) => culprit(&all.iter_range, context).or_else(|| {
             let range = Value::resolve_val(&all.iter_range, context).ok()?;
             let mut scope = context.new_inner_scope();
@@ -100,7 +87,7 @@ fn culprit<'e>(part: &'e Expression, context: &Context) -> Option<(&'e Expressio
             }
             None
         }),
-        _ => None,
+        _ => parts_of(part).into_iter().find_map(|part| culprit(part, context)).filter(is_written),
     };
     Some(inner.unwrap_or((part, own)))
 }

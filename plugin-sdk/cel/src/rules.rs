@@ -103,16 +103,15 @@ impl Compiled {
             let found = checker.check(format!("{pointer}/expression"), &variable.expression);
             checker.add_variable(&variable.name, found);
         }
-        let mut reads = BTreeSet::new();
         let filter: Vec<_> = rules
             .filter
             .iter()
             .enumerate()
-            .map(|(index, condition)| check_condition(&mut checker, &mut reads, index, condition))
+            .map(|(index, condition)| check_condition(&mut checker, index, condition))
             .collect();
         let score = rules.score.as_ref().map(|text| {
             let expected = |ty: &Ty| ty.is_number().then_some(()).ok_or("a score is a number, 0 to 100");
-            check_rule(&mut checker, &mut reads, "/score".to_owned(), text, expected)
+            check_rule(&mut checker, "/score".to_owned(), text, expected)
         });
         if !checker.problems.is_empty() {
             return Err(lines(&checker.problems));
@@ -122,7 +121,7 @@ impl Compiled {
             filter: filter.into_iter().flatten().collect(),
             score: score.flatten(),
             sources: checker.sources,
-            reads,
+            reads: checker.described,
             remarks: checker.remarks,
             bind: rules.bind,
             settings: own.to_val(),
@@ -219,15 +218,10 @@ fn check_name(checker: &mut Checker, pointer: &str, name: &str) {
     }
 }
 
-fn check_condition(
-    checker: &mut Checker,
-    reads: &mut BTreeSet<&'static str>,
-    index: usize,
-    condition: &Condition,
-) -> Option<Filter> {
+fn check_condition(checker: &mut Checker, index: usize, condition: &Condition) -> Option<Filter> {
     let pointer = format!("/filter/{index}");
     let is_bool = |ty: &Ty| (*ty == BOOL).then_some(()).ok_or("a condition is a bool: compare it");
-    let tree = check_rule(checker, reads, format!("{pointer}/expression"), &condition.expression, is_bool);
+    let tree = check_rule(checker, format!("{pointer}/expression"), &condition.expression, is_bool);
     let text = condition.message.as_deref().map(str::trim).filter(|text| !text.is_empty());
     let message = match (text, &condition.message_expression) {
         (Some(text), None) if text.len() > MAX_REASON_BYTES => Err(("/message", "it has more than 1,024 bytes")),
@@ -236,7 +230,7 @@ fn check_condition(
             let is_text = |ty: &Ty| (*ty == STRING).then_some(()).ok_or("a message is a string: write `string(…)`");
             let pointer = format!("{pointer}/messageExpression");
             return Some(Filter {
-                message: Message::Expression(check_rule(checker, reads, pointer, expression, is_text)?),
+                message: Message::Expression(check_rule(checker, pointer, expression, is_text)?),
                 condition: tree?,
                 unresolvable: condition.unresolvable,
             });
@@ -256,13 +250,12 @@ fn check_condition(
 /// Checks an expression that must have a type and must depend on something.
 fn check_rule(
     checker: &mut Checker,
-    reads: &mut BTreeSet<&'static str>,
     pointer: String,
     text: &str,
     expected: impl FnOnce(&Ty) -> Result<(), &'static str>,
 ) -> Option<Expression> {
-    let Checked { tree, ty, reads: own, is_constant } = checker.check(pointer, text)?;
-    reads.extend(own);
+    let Checked { tree, ty, reads, is_constant } = checker.check(pointer, text)?;
+    checker.described.extend(reads);
     if let Err(error) = expected(&ty) {
         let found = if ty == NULL { "null".to_owned() } else { ty.to_string() };
         checker.problem(&tree, format!("{error}; found {found}"));

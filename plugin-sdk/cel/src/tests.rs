@@ -256,7 +256,7 @@ fn an_expression_is_described_by_the_reads_that_it_can_reach() {
         ),
         (
             "filter:\n- {expression: 'pod.name == \"\" || node.labels.exists(k, k == \"a\")', message: rejected}",
-            r#"{"verbs":["filter"],"reads":["nodes.field", "nodes.label", "pod.name"],"remarks":["cel: /filter/0/expression:1:19: a loop over all of a node's labels or annotations, which differ from node to node: no two nodes share an answer, so read those that you need by key"]}"#,
+            r#"{"verbs":["filter"],"reads":["nodes.field", "pod.name"],"remarks":["cel: /filter/0/expression:1:19: a loop over all of a node's labels or annotations, which differ from node to node: no two nodes share an answer, so read those that you need by key"]}"#,
         ),
     ];
     for (block, expected) in table {
