@@ -59,7 +59,9 @@ pub(crate) fn interpreted(
         FileRefusal::new(located(&answer).unwrap_or_else(|| format!("{}: {answer}", content.sidecar_label())))
     })?;
     let remarks: Vec<String> = remarks.iter().filter_map(|remark| located(remark)).collect();
-    remarks.iter().for_each(|remark| tracing::warn!(policy = %name, "{remark}"));
+    for remark in &remarks {
+        tracing::warn!(policy = %name, "{remark}");
+    }
     let with_rule = move |settings: &str| Arc::from(passed(&rule, settings, &facts) + "}");
     let policy = InterpretedPolicy::new(interpreter, verbs, reads, settings, with_rule, located);
     Ok(Arc::new(policy.with_remarks(remarks)))

@@ -127,6 +127,11 @@ impl Checker {
         self.problems.push(problem);
     }
 
+    fn remark(&mut self, at: &Expression, text: String) {
+        let remark = self.placed(at, text);
+        self.remarks.push(remark);
+    }
+
     fn placed(&self, at: &Expression, text: String) -> Problem {
         let span = Span::of(at.id);
         let at = span.and_then(|span| self.sources.get(span.source()).map(|source| (source, span)));
@@ -314,6 +319,10 @@ impl Checker {
                 }
                 // Cases replace the settings, and a copy of the file may have others.
                 if is_asked_for {
+                    let close = suggestion(name, fields.keys().map(String::as_str));
+                    if !close.is_empty() {
+                        self.remark(at, format!("the settings have no `{name}`, which is allowed{close}"));
+                    }
                     return Some((Ty::Var(self.unifier.fresh(1)), false));
                 }
                 fields.keys().cloned().collect()
@@ -381,8 +390,7 @@ impl Checker {
                     self.reads.insert(read);
                     if read == "nodes.field" {
                         let text = "a loop over all of a node's labels or annotations, which differ from node to node: no two nodes share an answer, so read those that you need by key";
-                        let remark = self.placed(at, text.to_owned());
-                        self.remarks.push(remark);
+                        self.remark(at, text.to_owned());
                     }
                     Some(STRING)
                 }

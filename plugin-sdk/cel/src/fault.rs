@@ -38,7 +38,7 @@ fn unfit_text<'s>(
     let value = Value::resolve_val(argument, context).ok()?;
     let (text, argument) = (value.downcast_ref::<CelString>()?.inner(), written(argument)?);
     let name = call.func_name.trim_start_matches('@').split('/').next()?;
-    let test = match name {
+    let guard = match name {
         "quantity" => format!("isQuantity({argument})"),
         "semver" if call.args.len() == 2 => format!("isSemver({argument}, true)"),
         "semver" => format!("isSemver({argument})"),
@@ -51,7 +51,7 @@ fn unfit_text<'s>(
     };
     let what =
         if text.is_empty() { "the text is empty or absent".to_owned() } else { format!("{text:?} is no {name}") };
-    Some(format!("{what}; ask `{test} && …` first"))
+    Some(format!("{what}; ask `{guard} && …` first"))
 }
 
 fn text_of(error: &ExecutionError) -> String {

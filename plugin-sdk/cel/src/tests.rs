@@ -267,6 +267,16 @@ fn an_expression_is_described_by_the_reads_that_it_can_reach() {
 }
 
 #[test]
+fn a_setting_that_is_misspelt_is_remarked() {
+    let rule = "score: settings.?maxx.orValue(4) + pod.priority + settings.?other.orValue(1)";
+    let text = format!("describe: true\ncel: {{{rule}}}\nsettings: {{max: 4}}\n");
+    let error = settings::<Cel>(&text).unwrap_err();
+    let remarks =
+        r#""remarks":["cel: /score:1:1: the settings have no `maxx`, which is allowed; did you mean `max`?"]}"#;
+    assert!(error.ends_with(remarks), "{error}");
+}
+
+#[test]
 fn a_fault_names_the_part_that_failed() {
     let table = [
         (

@@ -52,6 +52,7 @@ impl InterpretedPolicy {
     }
 
     /// The same policy with remarks about its source.
+    #[must_use]
     pub fn with_remarks(self, remarks: Vec<String>) -> Self {
         Self { remarks, ..self }
     }
