@@ -18,7 +18,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use parking_lot::Mutex;
 
 use super::{
@@ -40,6 +40,13 @@ const WITHOUT_NOMINATION: Duration = Duration::from_mins(10);
 
 /// The longest time that any place lasts.
 pub(crate) const MAX_LIFETIME: Duration = Duration::from_mins(11);
+
+/// The time for which pods may have tentative places that an earlier leader has given.
+pub(crate) const PLACES_OF_EARLIER_LEADER: Duration = Duration::from_secs(2);
+
+/// The time for which the rest of a gang that an earlier leader has bound in part goes before other pods: kube-scheduler
+/// tries it again after 10 s at most.
+pub(crate) const GANGS_OF_EARLIER_LEADER: Duration = Duration::from_secs(30);
 
 /// Maximum places.
 const MAX_PLACES: usize = 10_000;
@@ -89,26 +96,30 @@ pub(crate) enum EarlyPod {
     Alone,
 }
 
-/// Whether the pod of a request gets one node: a filter of the group counts pods, and it has its node long before its bind
-/// call.
-pub(crate) fn early_pod(group: &Group, query: &Query<'_>, cluster: Option<&Arc<Cluster>>) -> Option<EarlyPod> {
-    let pod = &query.pod;
-    if !query.may_bind || pod.uid().is_empty() {
+/// Which pods of a group get one node, if kube-scheduler asks and a filter of the group counts pods.
+pub(crate) fn place_mode(group: &Group, query: &Query<'_>, cluster: Option<&Arc<Cluster>>) -> Option<PlaceMode> {
+    if !query.may_bind || query.pod.uid().is_empty() {
         return None;
     }
     let counting = group
-        .answering(Mode::Enforce, Verb::Filter, pod, cluster.map(AsRef::as_ref))
+        .answering(Mode::Enforce, Verb::Filter, &query.pod, cluster.map(AsRef::as_ref))
         .filter(|member| member.may_count());
     let modes: Vec<PlaceMode> = counting.map(|member| member.config.places).collect();
-    let is_all = modes.contains(&PlaceMode::All);
-    if !is_all && !modes.contains(&PlaceMode::Early) {
-        return None;
-    }
-    if let Some(name) = pod.pod_group() {
-        return Some(EarlyPod::OfGang(format!("{}/{name}", pod.namespace()).into()));
+    [PlaceMode::All, PlaceMode::Early].into_iter().find(|mode| modes.contains(mode))
+}
+
+/// Whether the pod gets one node in this mode: it has its node long before its bind call.
+pub(crate) fn early_pod(mode: PlaceMode, pod: &Pod, cluster: Option<&Arc<Cluster>>) -> Option<EarlyPod> {
+    if let Some(gang) = gang_of(pod) {
+        return Some(EarlyPod::OfGang(gang));
     }
     let is_late = || cluster.is_some_and(|cluster| cluster.has_late_volumes(pod) == Some(true));
-    (is_all || is_late()).then_some(EarlyPod::Alone)
+    (mode == PlaceMode::All || is_late()).then_some(EarlyPod::Alone)
+}
+
+/// The namespace and the name of the pod's group.
+pub(crate) fn gang_of(pod: &Pod) -> Option<Box<str>> {
+    pod.pod_group().map(|name| format!("{}/{name}", pod.namespace()).into())
 }
 
 /// Leaves one node, the [best](best_of).
@@ -211,6 +222,20 @@ impl TentativePlaces {
         if let Some(times) = place.gang.as_ref().and_then(|gang| table.gangs.get_mut(gang)) {
             times.succeeded.get_or_insert(now);
         }
+    }
+
+    /// A member of a gang is bound or gone, whoever has led.
+    pub(crate) fn begun(&self, gang: Box<str>, now: Instant) {
+        let new = GangTimes { last_asked: now, succeeded: None };
+        self.0.lock().gangs.entry(gang).or_insert(new).succeeded.get_or_insert(now);
+    }
+
+    /// The gangs of which a member was nominated or bound lately.
+    pub(crate) fn begun_gangs(&self, now: Instant) -> HashSet<Box<str>> {
+        let is_recent = |at: Instant| now.saturating_duration_since(at) < AFTER_SUCCESS;
+        let table = self.0.lock();
+        let begun = table.gangs.iter().filter(|(_, times)| times.succeeded.is_some_and(is_recent));
+        begun.map(|(gang, _)| gang.clone()).collect()
     }
 
     /// The watch shows a pod that waits. Returns whether its place is over: a new condition says that its attempt has

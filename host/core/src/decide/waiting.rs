@@ -29,6 +29,7 @@ pub use self::{
     pending::{AskedAbout, MainReason, PendingFault, PendingPod, ScheduledCondition},
     rejected::{ReasonBy, ReasonCount, RejectedNodes},
 };
+use super::gang_of;
 use crate::model::{Cluster, NominatedFor, Pod, WaitingChange, WaitingPod};
 
 /// Maximum pods that are kept, and the bytes of their JSON: pods of 3 kB fill both.
@@ -285,6 +286,16 @@ impl WaitingPods {
     /// The nomination that the watch shows last of a pod.
     pub(crate) fn nominated(&self, uid: &str) -> Option<NominatedFor> {
         self.0.lock().pods.get(uid).and_then(|entry| entry.nominated.clone())
+    }
+
+    /// The pod group of a pod, with its namespace.
+    pub(crate) fn gang(&self, uid: &str) -> Option<Box<str>> {
+        gang_of(&self.0.lock().pods.get(uid)?.pod)
+    }
+
+    /// Whether the watch shows such a pod.
+    pub(crate) fn any_shown(&self, is_such: impl Fn(&Pod) -> bool) -> bool {
+        self.0.lock().pods.values().any(|entry| entry.is_shown && is_such(&entry.pod))
     }
 
     /// Whether the watch shows the pod.
