@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_core::{Cluster, Group, Member, Mode, Pod, Roster, Verb};
+use plimsoll_core::{Cluster, Group, Match, Member, Mode, Pod, Roster, Verb};
 
 use crate::{facts::UNDECLARED_SOURCE, text};
 
@@ -18,15 +18,22 @@ pub(crate) fn of(
     }
     let sources = member.gateway_sources().filter(|(_, global)| !is_declared(global));
     let sources = sources.map(|(source, _)| format!("facts: {source}: {UNDECLARED_SOURCE}"));
-    let nobody = cluster.and_then(|cluster| unknown_namespaces(member, cluster).or_else(|| no_pods(member, cluster)));
+    let nobody = cluster
+        .and_then(|cluster| unknown_namespaces(&member.config.matches, cluster).or_else(|| no_pods(member, cluster)));
     nobody.into_iter().chain(weight(member, roster)).chain(sources).collect()
 }
 
-/// A match with namespaces of which the cluster has none: no pod can be there.
-fn unknown_namespaces(member: &Member, cluster: &Cluster) -> Option<String> {
-    let names = member.config.matches.namespaces.as_ref().filter(|_| cluster.knows_namespaces())?;
-    let is_none_known = names.iter().all(|name| cluster.namespace(name).is_none());
-    is_none_known.then(|| format!("match.namespaces: the cluster has no namespace {}", names.join(", ")))
+/// The namespaces of a match that the cluster does not have: no pod can be there.
+fn unknown_namespaces(matches: &Match, cluster: &Cluster) -> Option<String> {
+    let unknown = |at: &str, names: &Option<Vec<Box<str>>>| {
+        let names =
+            names.iter().flatten().filter(|name| cluster.knows_namespaces() && cluster.namespace(name).is_none());
+        let names: Vec<&str> = names.map(AsRef::as_ref).collect();
+        (!names.is_empty()).then(|| format!("{at}: the cluster has no namespace {}", names.join(", ")))
+    };
+    let excluded =
+        matches.exclude.as_ref().and_then(|exclude| unknown("match.exclude.namespaces", &exclude.namespaces));
+    unknown("match.namespaces", &matches.namespaces).or(excluded)
 }
 
 /// A match that no pod on a node has, of a policy that was asked about none.

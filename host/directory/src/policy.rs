@@ -161,14 +161,16 @@ impl PolicyEntry {
         let is_off = read.as_ref().map_or(was_off, |sidecar| sidecar.is_off());
         let is_ok = read.is_ok();
         self.sidecar = Some((key, read));
+        let mut had_problem = false;
         if is_off && is_ok {
             (self.sources, self.stamps) = (sources.clone(), Stamps::default());
-            (self.files, self.problem) = (Files::AsRead, None);
+            had_problem = self.problem.take().is_some();
+            self.files = Files::AsRead;
         } else {
             self.apply_to_files(FilesEvent::Moved);
         }
         if is_off == was_off {
-            return None;
+            return had_problem.then(|| PolicyChange::new(id, ChangeKind::SwitchedOff));
         }
         self.apply(if is_off { Event::SwitchedOff } else { Event::SwitchedOn });
         let kind = if is_off { ChangeKind::SwitchedOff } else { ChangeKind::Unchanged };

@@ -66,7 +66,7 @@ pub(crate) fn as_text(pod: &PendingPodJson) -> String {
     if let Some(fault) = &pod.fault {
         push_line(&mut text, format_args!("the last request failed at {}: {}", with_age(&fault.at), fault.text));
     }
-    if pod.attempts.is_empty() {
+    if pod.attempts.is_empty() && pod.fault.is_none() {
         push_line(
             &mut text,
             "this gateway has not been asked about it: kube-scheduler's own filters may have rejected all nodes, or another replica was asked",

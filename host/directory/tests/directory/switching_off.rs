@@ -220,6 +220,8 @@ fn a_policy_that_is_off_and_loses_its_sidecar_stays_off() {
         roster.failures().iter().any(|failure| failure.error.contains("the sidecar is missing"))
     });
     assert!(is_off(&watched.roster, "y") && watched.roster.state("y") == PolicyState::Off);
+    world.put("y.yaml", "mode: off\n");
+    watched.wait_for("nothing is amiss", |roster| roster.failures().is_empty());
     world.put("y.yaml", "{}\n");
     watched.wait_for_tag("y", "a");
 }

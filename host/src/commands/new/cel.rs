@@ -29,7 +29,7 @@ impl NewRule {
 
   plimsoll test   # puts the cases to the rule
   plimsoll run --policies policies --pod pod.yaml --sample   # asks it about a sample cluster
-  plimsoll serve --policies policies --kubeconfig ~/.kube/config --no-bind   # answers for a cluster; an edit is in force at once
+  plimsoll serve --policies policies --kubeconfig ~/.kube/config --no-bind --no-wake --no-nominate   # answers for a cluster, only reads; an edit is in force at once
 "
         )
     }

@@ -141,6 +141,11 @@ fn the_main_reason_is_that_of_the_most_nodes_of_the_last_answer() {
     fixture.clock.advance(MINUTE);
     fixture.filter(&["n3"]).unwrap();
     assert!(fixture.gateway.pending().is_empty(), "no watch shows it");
+    fixture.clock.advance(MINUTE);
+    fixture.gateway.stable_fault(&mk_pod(), "p", "policy p failed to filter: trap".to_owned(), "again");
+    assert_eq!(main(&fixture), of("p", "policy p failed to filter: trap: again", None));
+    fixture.clock.advance(MINUTE);
+    fixture.filter(&["n3"]).unwrap();
     show(&fixture, &mk_pod(), None);
     assert_eq!(main(&fixture), None);
 }
