@@ -39,7 +39,7 @@ simulate: ## Two gateways in random worlds (WORLDS=100000; SEED=N runs one again
 
 ORACLE_NODES ?= 10000
 oracle: ## Hold what policies read, rules in CEL, and the filters of `run`, to what Kubernetes' own code computes, as a table (needs Go; ORACLE_NODES=10000, SEED=N)
-	$(if $(SEED),PLIMSOLL_SEED=$(SEED)) PLIMSOLL_ORACLE_NODES=$(ORACLE_NODES) $(CARGO) test --package plimsoll-contract --test contract -- oracle:: filters:: cel:: --nocapture
+	$(if $(SEED),PLIMSOLL_SEED=$(SEED)) PLIMSOLL_ORACLE_NODES=$(ORACLE_NODES) $(CARGO) test --workspace --test contract -- oracle:: filters:: cel:: --nocapture
 
 TOOLS := target/tools/bin
 

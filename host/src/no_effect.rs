@@ -1,8 +1,10 @@
 //! What a sidecar says and has no effect: nobody notices, since nothing fails.
 
-use plimsoll_core::{Cluster, Group, Member, Mode, Roster, Verb};
+use std::sync::Arc;
 
-use crate::facts::UNDECLARED_SOURCE;
+use plimsoll_core::{Cluster, Group, Member, Mode, Pod, Roster, Verb};
+
+use crate::{facts::UNDECLARED_SOURCE, text};
 
 /// What has no effect in a policy's sidecar. `is_declared`: whether a source of the gateway has this name.
 pub(crate) fn of(
@@ -16,8 +18,8 @@ pub(crate) fn of(
     }
     let sources = member.gateway_sources().filter(|(_, global)| !is_declared(global));
     let sources = sources.map(|(source, _)| format!("facts: {source}: {UNDECLARED_SOURCE}"));
-    let namespaces = cluster.and_then(|cluster| unknown_namespaces(member, cluster));
-    namespaces.into_iter().chain(weight(member, roster)).chain(sources).collect()
+    let nobody = cluster.and_then(|cluster| unknown_namespaces(member, cluster).or_else(|| no_pods(member, cluster)));
+    nobody.into_iter().chain(weight(member, roster)).chain(sources).collect()
 }
 
 /// A match with namespaces of which the cluster has none: no pod can be there.
@@ -25,6 +27,15 @@ fn unknown_namespaces(member: &Member, cluster: &Cluster) -> Option<String> {
     let names = member.config.matches.namespaces.as_ref().filter(|_| cluster.knows_namespaces())?;
     let is_none_known = names.iter().all(|name| cluster.namespace(name).is_none());
     is_none_known.then(|| format!("match.namespaces: the cluster has no namespace {}", names.join(", ")))
+}
+
+/// A match that no pod on a node has, of a policy that was asked about none.
+fn no_pods(member: &Member, cluster: &Cluster) -> Option<String> {
+    let accepts = |pod: &Arc<Pod>| member.config.matches.accepts(pod, cluster.namespace(pod.namespace()));
+    let mut placed = cluster.slots().iter().flat_map(|slot| slot.placed.iter().flat_map(|placed| placed.pods()));
+    let is_none = member.calls.count() == 0 && cluster.pod_count() > 0 && !placed.any(accepts);
+    let pods = text::count(cluster.pod_count(), "pod");
+    is_none.then(|| format!("its match has no effect yet: it matches none of {pods} on nodes"))
 }
 
 fn weight(member: &Member, roster: &Roster) -> Option<String> {

@@ -36,9 +36,6 @@ use crate::{
 /// The longest time that a pod which another replica has bound counts here before the watch shows it.
 const MAX_WATCH_LAG: Duration = Duration::from_secs(5);
 
-/// The time for which pods have tentative places that an earlier leader has given.
-const MAX_EARLY: Duration = Duration::from_secs(2);
-
 /// Binds for the gateway that leads. Must not be used on a runtime's threads: it blocks.
 pub struct ApiBinder {
     runtime: Handle,
@@ -112,8 +109,8 @@ impl Binder for ApiBinder {
         }
     }
 
-    fn has_just_begun(&self) -> bool {
-        self.ready().is_ok_and(|ready| clock::now().saturating_duration_since(ready.since) < MAX_EARLY)
+    fn leads_for(&self) -> Duration {
+        self.ready().map_or(Duration::ZERO, |ready| clock::now().saturating_duration_since(ready.since))
     }
 
     fn pod(&self, namespace: &str, name: &str, deadline: Instant) -> Result<Arc<Pod>, BindError> {

@@ -52,7 +52,10 @@ pub(crate) use filter::filter;
 pub(crate) use model_watch::{ModelVerdict, ModelWatch};
 pub(crate) use node_cache::NodeCache;
 pub(crate) use nominations::{LONGEST_NOMINATION, NominationNews, Nominations, place_of};
-pub(crate) use places::{EarlyPod, MAX_LIFETIME, TentativePlaces, best_of, early_pod, keep_best};
+pub(crate) use places::{
+    EarlyPod, GANGS_OF_EARLIER_LEADER, MAX_LIFETIME, PLACES_OF_EARLIER_LEADER, TentativePlaces, best_of, early_pod,
+    keep_best, place_mode,
+};
 pub(crate) use preempt::{preempt, shadow_preempt};
 pub(crate) use prioritize::prioritize;
 pub(crate) use waiting::{DuePod, Pass, Refusal, Said, WaitingPods};

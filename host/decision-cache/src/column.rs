@@ -87,13 +87,6 @@ impl<T: Attribute> Columns<T> {
         self.current(attribute).unwrap_or_else(|| self.add(attribute, rows))
     }
 
-    /// The column of an attribute, if it was ever asked for.
-    pub(crate) fn known(&self, attribute: &T, rows: usize) -> Option<Arc<Column>> {
-        // The lock is released first: `get` may have to write.
-        let is_known = self.by_attribute.read().contains_key(attribute);
-        is_known.then(|| self.get(attribute, rows))
-    }
-
     /// The column of an attribute, if it was asked for in this version.
     pub(crate) fn current(&self, attribute: &T) -> Option<Arc<Column>> {
         self.by_attribute.read().get(attribute).filter(|column| column.version == self.log().version).cloned()
@@ -163,11 +156,6 @@ impl Column {
             cell.store(value.bits(), Ordering::Relaxed);
             value
         })
-    }
-
-    /// The first row that is known to have this fingerprint.
-    pub(crate) fn find(&self, value: Fingerprint) -> Option<Row> {
-        self.cells.iter().position(|cell| cell.load(Ordering::Relaxed) == value.bits()).map(|at| at as Row)
     }
 
     /// The same without these rows.

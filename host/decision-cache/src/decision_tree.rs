@@ -3,7 +3,7 @@
 use crate::{
     attribute::{Attribute, Row, Scope},
     fingerprint::Fingerprint,
-    source::Source,
+    source::{Source, fingerprints},
     subject_class::SubjectClass,
     subject_tree::{Edge, EdgesByNode, Next, SubjectTree},
     trie::{Answer, Paths, Trie},
@@ -50,18 +50,20 @@ impl<S: Source, A: Answer> DecisionTree<S, A> {
     }
 
     fn of_class(class: &SubjectClass<S::Attribute, A>, source: &S) -> Option<Self> {
-        let (Paths { attributes, trie, .. }, rows) = (&class.paths, source.row_count());
-        let column = |attribute| source.columns().known(attribute, rows);
+        let Paths { attributes, trie, .. } = &class.paths;
+        // Of a snapshot that nobody has asked about yet the columns are empty.
+        let all_rows: Vec<Row> = (0..source.row_count() as Row).collect();
+        let column = |attribute: &S::Attribute| match attribute.scope() {
+            Scope::Row => match source.fingerprint_of_all_rows(attribute) {
+                Some(all) => vec![all],
+                None => fingerprints(source, attribute, &all_rows),
+            },
+            Scope::Subject | Scope::Snapshot => vec![source.shared_fingerprint(attribute)],
+        };
         let columns: Vec<_> = attributes.as_slice().iter().map(column).collect();
         let value = |number: u32, fingerprint| {
             let attribute = attributes.get(number);
-            let row: Option<Row> = match attribute.scope() {
-                Scope::Row => match &columns[number as usize] {
-                    Some(column) => column.find(fingerprint),
-                    None => (source.fingerprint_of_all_rows(attribute) == Some(fingerprint)).then_some(0),
-                },
-                Scope::Subject | Scope::Snapshot => (source.shared_fingerprint(attribute) == fingerprint).then_some(0),
-            };
+            let row = columns[number as usize].iter().position(|own| *own == fingerprint).map(|row| row as Row);
             Some(source.value(attribute, row?))
         };
         trie.fold(Trie::<A>::ROOT, &|answer: &A| Self::Answer(answer.clone()), &|number, branches| {

@@ -350,5 +350,6 @@ fn trial_of(name: &Arc<str>, config: &PolicyConfig, settings: &Arc<str>, facts: 
 
 /// Whether the guest could not go on, whatever the contract says about its answer.
 const fn is_crash(kind: FaultKind) -> bool {
-    matches!(kind, FaultKind::Timeout | FaultKind::Panic | FaultKind::Trap | FaultKind::Memory | FaultKind::Stack)
+    use FaultKind::{Memory, Panic, Rule, Stack, Timeout, Trap};
+    matches!(kind, Timeout | Panic | Rule | Trap | Memory | Stack)
 }

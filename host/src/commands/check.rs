@@ -117,6 +117,7 @@ fn inspect(
         reason_with_node: None,
         purity: None,
         counts,
+        remarks: callee.policy.remarks().to_vec(),
         weight,
         unused_weight: Some(config.weight)
             .filter(|weight| *weight > 1 && !verbs.has(Verb::Score) && !verbs.has(Verb::Rank)),

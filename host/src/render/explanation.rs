@@ -134,14 +134,19 @@ pub(crate) fn as_json(pod: &Pod, node: &str, explanation: &Explanation) -> Value
             "readsLeftOut": explained.reads_left_out,
         })
     };
-    json!({
+    let mut json = json!({
         "pod": format!("{}/{}", pod.namespace(), pod.name()),
         "node": node,
         "decision": explanation.verdict.as_ref().map_or_else(answer::error_json, answer::verdict_json),
         "bind": explanation.bind.as_ref().map(answer::bind_json),
         "answers": explanation.answers.iter().map(answer).collect::<Vec<_>>(),
         "notAsked": explanation.not_asked.iter().map(|(member, why)| json!({"policy": member.id(), "why": why})).collect::<Vec<_>>(),
-    })
+    });
+    if explanation.gets_one_node {
+        json["note"] =
+            "kube-scheduler gets one node for this pod, the best of those that fit: it may be another".into();
+    }
+    json
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ mod rewrite;
 use std::{collections::BTreeSet, rc::Rc};
 
 use cel::{
-    common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue, operators},
+    common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue},
     parser::Expression,
 };
 
@@ -40,6 +40,10 @@ pub(crate) struct Checker {
     pub(crate) schema: Schema,
     pub(crate) sources: Vec<Source>,
     pub(crate) problems: Vec<Problem>,
+    /// The reads of all rules: those of a variable that none names are not among them.
+    pub(crate) described: BTreeSet<&'static str>,
+    /// What is allowed, and costs more than its author may think.
+    pub(crate) remarks: Vec<Problem>,
     settings: Ty,
     facts: Vec<String>,
     variables: Vec<(String, Checked)>,
@@ -60,6 +64,8 @@ impl Checker {
             schema: Schema::new(),
             sources: Vec::new(),
             problems: Vec::new(),
+            described: BTreeSet::new(),
+            remarks: Vec::new(),
             settings,
             facts,
             variables: Vec::new(),
@@ -117,15 +123,24 @@ impl Checker {
     }
 
     pub(crate) fn problem(&mut self, at: &Expression, text: impl Into<String>) {
+        let problem = self.placed(at, text.into());
+        self.problems.push(problem);
+    }
+
+    fn remark(&mut self, at: &Expression, text: String) {
+        let remark = self.placed(at, text);
+        self.remarks.push(remark);
+    }
+
+    fn placed(&self, at: &Expression, text: String) -> Problem {
         let span = Span::of(at.id);
         let at = span.and_then(|span| self.sources.get(span.source()).map(|source| (source, span)));
-        let problem = if let Some((source, span)) = at {
+        if let Some((source, span)) = at {
             let (line, column) = source.position(span);
-            Problem { pointer: source.pointer.clone(), line, column, text: text.into() }
+            Problem { pointer: source.pointer.clone(), line, column, text }
         } else {
             Problem::at_start(self.sources.last().map_or("", |source| &source.pointer), text)
-        };
-        self.problems.push(problem);
+        }
     }
 
     /// The text of a part; empty for one that a macro made.
@@ -211,9 +226,6 @@ impl Checker {
         }
         if name == "settings" {
             self.is_constant = false;
-            if self.settings == NULL {
-                return self.fail(part, "the file has no `settings`");
-            }
             return Some(self.settings.clone());
         }
         if let Some((name, ty)) = ROOTS.iter().find(|(root, _)| root == name) {
@@ -266,19 +278,15 @@ impl Checker {
         }
         let operand = self.infer(&mut select.operand)?;
         let (is_test, field) = (select.test, select.field.clone());
-        if let Some((read, _)) = self.schema.text_map(&operand) {
-            self.reads.insert(read);
-            if is_test {
-                return Some(BOOL);
-            }
+        if self.schema.text_map(&operand).is_some() && !is_test {
             select.field = rewrite::lenient(&field);
-            return Some(STRING);
         }
-        let (ty, may_be_absent) = self.field(part, &operand, &field)?;
+        let is_guarded = self.guards.contains(&text);
+        let (ty, may_be_absent) = self.field(part, &operand, &field, is_test || is_guarded)?;
         if is_test {
             return Some(BOOL);
         }
-        if may_be_absent && !self.guards.contains(&text) {
+        if may_be_absent && !is_guarded {
             let (operand, zero) = (text.trim_end_matches(&format!(".{field}")), zero_of(&ty));
             return self.fail(
                 part,
@@ -290,10 +298,15 @@ impl Checker {
         Some(ty)
     }
 
-    /// The type of a field, and whether it may be absent although its type is known.
-    fn field(&mut self, at: &Expression, operand: &Ty, name: &str) -> Option<(Ty, bool)> {
+    /// The type of a field, and whether it may be absent although its type is known. `is_asked_for` says that the
+    /// expression takes an absent one into account.
+    fn field(&mut self, at: &Expression, operand: &Ty, name: &str, is_asked_for: bool) -> Option<(Ty, bool)> {
         let names: Vec<String> = match operand {
             Ty::Named(object) => {
+                if let Some((read, _)) = self.schema.text_map(operand) {
+                    self.reads.insert(read);
+                    return Some((STRING, false));
+                }
                 if let Some(field) = self.schema.field(object, name) {
                     self.reads.extend(field.read);
                     return Some((field.ty.clone(), field.may_be_absent));
@@ -304,6 +317,14 @@ impl Checker {
                 if let Some(ty) = fields.get(name) {
                     return Some((ty.clone(), false));
                 }
+                // Cases replace the settings, and a copy of the file may have others.
+                if is_asked_for {
+                    let close = suggestion(name, fields.keys().map(String::as_str));
+                    if !close.is_empty() {
+                        self.remark(at, format!("the settings have no `{name}`, which is allowed{close}"));
+                    }
+                    return Some((Ty::Var(self.unifier.fresh(1)), false));
+                }
                 fields.keys().cloned().collect()
             }
             Ty::Map(key, value) if self.unifier.fit([(&STRING, key.as_ref())]) => {
@@ -311,17 +332,11 @@ impl Checker {
             }
             Ty::Dyn | Ty::Var(_) => return Some((Ty::Dyn, true)),
             Ty::Optional(value) => {
-                // A field of an optional is an optional.
-                let (ty, _) = self.field(at, value, name)?;
-                return Some((if matches!(ty, Ty::Optional(_)) { ty } else { ty.optional() }, false));
+                return Some((self.field(at, value, name, true)?.0.into_optional(), false));
             }
             _ => Vec::new(),
         };
-        if names.is_empty() {
-            let is_function = self.schema.methods_of(operand).contains(&name);
-            let mend = if is_function { format!("; it is a function: `{name}(…)`") } else { String::new() };
-            return self.fail(at, format!("{operand} has no field `{name}`{mend}"));
-        }
+        let expected = if names.is_empty() { String::new() } else { format!("; expected one of {}", names.join(", ")) };
         let mend = match (operand, name) {
             (Ty::Named("Pod" | "Node"), "metadata") => {
                 "; `labels`, `annotations` and `name` are fields of it directly".to_owned()
@@ -330,7 +345,11 @@ impl Checker {
             _ if self.schema.methods_of(operand).contains(&name) => format!("; it is a function: `{name}(…)`"),
             _ => suggestion(name, names.iter().map(String::as_str)),
         };
-        self.fail(at, format!("{operand} has no field `{name}`; expected one of {}{mend}", names.join(", ")))
+        let may_lack = match operand {
+            Ty::Record(_) => format!("; where the settings may lack it, write `[?\"{name}\"].orValue(…)`"),
+            _ => String::new(),
+        };
+        self.fail(at, format!("{operand} has no field `{name}`{expected}{mend}{may_lack}"))
     }
 
     fn infer_comprehension(&mut self, part: &mut Expression) -> Option<Ty> {
@@ -369,6 +388,10 @@ impl Checker {
             other => match self.schema.text_map(other) {
                 Some((_, Some(read))) => {
                     self.reads.insert(read);
+                    if read == "nodes.field" {
+                        let text = "a loop over all of a node's labels or annotations, which differ from node to node: no two nodes share an answer, so read those that you need by key";
+                        self.remark(at, text.to_owned());
+                    }
                     Some(STRING)
                 }
                 Some((_, None)) => self.fail(at, "these can be read by key, but not run through"),
@@ -418,24 +441,6 @@ fn mend_of(found: &Ty, expected: &Ty) -> String {
         (Ty::Named("int"), Ty::Named("quantity")) => "; write `quantity(\"…\")`".to_owned(),
         _ => String::new(),
     }
-}
-
-/// An operator, as it was written.
-pub(crate) fn operator(name: &str) -> Option<&'static str> {
-    Some(match name {
-        operators::ADD => "+",
-        operators::SUBSTRACT => "-",
-        operators::MULTIPLY => "*",
-        operators::DIVIDE => "/",
-        operators::MODULO => "%",
-        operators::EQUALS => "==",
-        operators::NOT_EQUALS => "!=",
-        operators::LESS => "<",
-        operators::LESS_EQUALS => "<=",
-        operators::GREATER => ">",
-        operators::GREATER_EQUALS => ">=",
-        _ => return None,
-    })
 }
 
 /// The call of an expression.

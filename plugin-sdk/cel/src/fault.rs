@@ -2,13 +2,17 @@
 
 use cel::{
     Context, ExecutionError, Value,
-    common::ast::{EntryExpr, Expr, operators},
+    common::{
+        ast::{Expr, operators},
+        types::CelString,
+    },
     parser::Expression,
 };
 
 use crate::{
     functions,
-    source::{Source, Span},
+    problem::Problem,
+    source::{Source, Span, parts_of},
 };
 
 /// Says which expression failed, which part of it, and why.
@@ -17,7 +21,37 @@ pub(crate) fn describe(sources: &[Source], tree: &Expression, context: &Context,
     let (part, error) = culprit(tree, context).unwrap_or((tree, error.clone()));
     let Some((source, span)) = at(part.id).or_else(|| at(tree.id)) else { return error.to_string() };
     let (line, column) = source.position(span);
-    format!("{}:{line}:{column}: `{}`: {}", source.pointer, source.text_of(span), text_of(&error))
+    let written = |part: &Expression| at(part.id).map(|(source, span)| source.text_of(span));
+    let why = unfit_text(part, context, written).unwrap_or_else(|| text_of(&error));
+    let text = format!("`{}`: {why}", source.text_of(span));
+    Problem { pointer: source.pointer.clone(), line, column, text }.to_string()
+}
+
+/// What is wrong with a text that a function cannot read, and how to keep it away: most are labels, which may be absent.
+fn unfit_text<'s>(
+    part: &Expression,
+    context: &Context,
+    written: impl Fn(&Expression) -> Option<&'s str>,
+) -> Option<String> {
+    let Expr::Call(call) = &part.expr else { return None };
+    let argument = call.args.first()?;
+    let value = Value::resolve_val(argument, context).ok()?;
+    let (text, argument) = (value.downcast_ref::<CelString>()?.inner(), written(argument)?);
+    let name = call.func_name.trim_start_matches('@').split('/').next()?;
+    let guard = match name {
+        "quantity" => format!("isQuantity({argument})"),
+        "semver" if call.args.len() == 2 => format!("isSemver({argument}, true)"),
+        "semver" => format!("isSemver({argument})"),
+        "ip" => format!("isIP({argument})"),
+        "int" | "uint" | "double" | "bool" | "duration" | "timestamp" if text.is_empty() => {
+            format!("{argument} != \"\"")
+        }
+        "int" | "uint" | "double" => format!("{argument}.matches(\"^[0-9]+$\")"),
+        _ => return None,
+    };
+    let what =
+        if text.is_empty() { "the text is empty or absent".to_owned() } else { format!("{text:?} is no {name}") };
+    Some(format!("{what}; ask `{guard} && …` first"))
 }
 
 fn text_of(error: &ExecutionError) -> String {
@@ -39,19 +73,6 @@ fn culprit<'e>(part: &'e Expression, context: &Context) -> Option<(&'e Expressio
                 call.args[1..].iter().filter_map(|branch| culprit(branch, context)).find(|(_, error)| *error == own)
             })
         }
-        Expr::Call(call) => call
-            .target
-            .as_deref()
-            .into_iter()
-            .chain(&call.args)
-            .find_map(|part| culprit(part, context))
-            .filter(is_written),
-        Expr::Select(select) => culprit(&select.operand, context),
-        Expr::List(list) => list.elements.iter().find_map(|element| culprit(element, context)),
-        Expr::Map(map) => map.entries.iter().find_map(|entry| match &entry.expr {
-            EntryExpr::MapEntry(entry) => culprit(&entry.key, context).or_else(|| culprit(&entry.value, context)),
-            EntryExpr::StructField(_) => None,
-        }),
         Expr::Comprehension(all) => culprit(&all.iter_range, context).or_else(|| {
             let range = Value::resolve_val(&all.iter_range, context).ok()?;
             let mut scope = context.new_inner_scope();
@@ -66,7 +87,7 @@ fn culprit<'e>(part: &'e Expression, context: &Context) -> Option<(&'e Expressio
             }
             None
         }),
-        _ => None,
+        _ => parts_of(part).into_iter().find_map(|part| culprit(part, context)).filter(is_written),
     };
     Some(inner.unwrap_or((part, own)))
 }

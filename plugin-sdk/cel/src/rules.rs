@@ -1,6 +1,9 @@
 //! The rules of one policy, compiled.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use cel::{
     Context, Env, Value,
@@ -14,6 +17,7 @@ use cel::{
 use crate::{
     check::{Checked, Checker},
     fault, functions,
+    json::Json,
     problem::Problem,
     settings::{Condition, Settings},
     source::Source,
@@ -34,6 +38,7 @@ pub(crate) struct Compiled {
     score: Option<Expression>,
     sources: Vec<Source>,
     reads: BTreeSet<&'static str>,
+    remarks: Vec<Problem>,
     bind: bool,
     settings: Box<dyn Val>,
     environment: Environment,
@@ -78,7 +83,9 @@ impl Compiled {
     /// All problems, one a line.
     pub(crate) fn new(settings: &Settings) -> Result<Self, String> {
         let rules = &settings.cel;
-        let mut checker = Checker::new(Ty::of_json(&settings.own), settings.facts.clone());
+        // Without `settings` any key of them is absent.
+        let own = if settings.own == Json::Null { &Json::Map(BTreeMap::new()) } else { &settings.own };
+        let mut checker = Checker::new(Ty::of_json(own), settings.facts.clone());
         if rules.filter.is_empty() && rules.score.is_none() {
             checker.problems.push(Problem::at_start("", "it has no rule; expected `filter`, `score` or both"));
         }
@@ -96,16 +103,15 @@ impl Compiled {
             let found = checker.check(format!("{pointer}/expression"), &variable.expression);
             checker.add_variable(&variable.name, found);
         }
-        let mut reads = BTreeSet::new();
         let filter: Vec<_> = rules
             .filter
             .iter()
             .enumerate()
-            .map(|(index, condition)| check_condition(&mut checker, &mut reads, index, condition))
+            .map(|(index, condition)| check_condition(&mut checker, index, condition))
             .collect();
         let score = rules.score.as_ref().map(|text| {
             let expected = |ty: &Ty| ty.is_number().then_some(()).ok_or("a score is a number, 0 to 100");
-            check_rule(&mut checker, &mut reads, "/score".to_owned(), text, expected)
+            check_rule(&mut checker, "/score".to_owned(), text, expected)
         });
         if !checker.problems.is_empty() {
             return Err(lines(&checker.problems));
@@ -115,19 +121,20 @@ impl Compiled {
             filter: filter.into_iter().flatten().collect(),
             score: score.flatten(),
             sources: checker.sources,
-            reads,
+            reads: checker.described,
+            remarks: checker.remarks,
             bind: rules.bind,
-            settings: settings.own.to_val(),
+            settings: own.to_val(),
             environment: Environment(Arc::new(environment)),
         })
     }
 
-    /// `{"verbs": […], "reads": […]}`.
+    /// `{"verbs": […], "reads": […], "remarks": […]}`.
     pub(crate) fn describe(&self) -> String {
         let verbs = [("filter", !self.filter.is_empty()), ("score", self.score.is_some()), ("bind", self.bind)];
-        let quoted = |names: Vec<&str>| names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(",");
-        let verbs = verbs.into_iter().filter_map(|(verb, is_there)| is_there.then_some(verb)).collect();
-        format!("{{\"verbs\":[{}],\"reads\":[{}]}}", quoted(verbs), quoted(self.reads.iter().copied().collect()))
+        let verbs: Vec<_> = verbs.into_iter().filter_map(|(verb, is_there)| is_there.then_some(verb)).collect();
+        let remarks: Vec<_> = self.remarks.iter().map(Problem::to_string).collect();
+        format!(r#"{{"verbs":{verbs:?},"reads":{:?},"remarks":{remarks:?}}}"#, self.reads.iter().collect::<Vec<_>>())
     }
 
     /// The first condition that a node does not fulfil.
@@ -167,7 +174,7 @@ impl Compiled {
         })?;
         match number {
             0.0..=100.0 => Ok(number as u32),
-            _ => Err(format!("/score: a score is 0 to 100, found {number}")),
+            _ => Err(Problem::at_start("/score", format!("a score is 0 to 100, found {number}")).to_string()),
         }
     }
 
@@ -211,15 +218,10 @@ fn check_name(checker: &mut Checker, pointer: &str, name: &str) {
     }
 }
 
-fn check_condition(
-    checker: &mut Checker,
-    reads: &mut BTreeSet<&'static str>,
-    index: usize,
-    condition: &Condition,
-) -> Option<Filter> {
+fn check_condition(checker: &mut Checker, index: usize, condition: &Condition) -> Option<Filter> {
     let pointer = format!("/filter/{index}");
     let is_bool = |ty: &Ty| (*ty == BOOL).then_some(()).ok_or("a condition is a bool: compare it");
-    let tree = check_rule(checker, reads, format!("{pointer}/expression"), &condition.expression, is_bool);
+    let tree = check_rule(checker, format!("{pointer}/expression"), &condition.expression, is_bool);
     let text = condition.message.as_deref().map(str::trim).filter(|text| !text.is_empty());
     let message = match (text, &condition.message_expression) {
         (Some(text), None) if text.len() > MAX_REASON_BYTES => Err(("/message", "it has more than 1,024 bytes")),
@@ -228,7 +230,7 @@ fn check_condition(
             let is_text = |ty: &Ty| (*ty == STRING).then_some(()).ok_or("a message is a string: write `string(…)`");
             let pointer = format!("{pointer}/messageExpression");
             return Some(Filter {
-                message: Message::Expression(check_rule(checker, reads, pointer, expression, is_text)?),
+                message: Message::Expression(check_rule(checker, pointer, expression, is_text)?),
                 condition: tree?,
                 unresolvable: condition.unresolvable,
             });
@@ -248,13 +250,12 @@ fn check_condition(
 /// Checks an expression that must have a type and must depend on something.
 fn check_rule(
     checker: &mut Checker,
-    reads: &mut BTreeSet<&'static str>,
     pointer: String,
     text: &str,
     expected: impl FnOnce(&Ty) -> Result<(), &'static str>,
 ) -> Option<Expression> {
-    let Checked { tree, ty, reads: own, is_constant } = checker.check(pointer, text)?;
-    reads.extend(own);
+    let Checked { tree, ty, reads, is_constant } = checker.check(pointer, text)?;
+    checker.described.extend(reads);
     if let Err(error) = expected(&ty) {
         let found = if ty == NULL { "null".to_owned() } else { ty.to_string() };
         checker.problem(&tree, format!("{error}; found {found}"));

@@ -106,24 +106,27 @@ fn is_deep(tree: &Expression) -> bool {
         if depth > MAX_DEPTH {
             return true;
         }
-        let mut push = |part| rest.push((part, depth + 1));
-        match &node.expr {
-            Expr::Select(select) => push(&select.operand),
-            Expr::Call(call) => call.target.as_deref().into_iter().chain(&call.args).for_each(push),
-            Expr::List(list) => list.elements.iter().for_each(push),
-            Expr::Map(map) => {
-                for entry in &map.entries {
-                    if let EntryExpr::MapEntry(entry) = &entry.expr {
-                        push(&entry.key);
-                        push(&entry.value);
-                    }
-                }
-            }
-            Expr::Comprehension(all) => [&all.iter_range, &all.loop_step].into_iter().for_each(push),
-            Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) | Expr::Struct(_) => {}
-        }
+        rest.extend(parts_of(node).into_iter().map(|part| (part, depth + 1)));
     }
     false
+}
+
+/// The nodes right below a node, in the order in which they are evaluated.
+pub(crate) fn parts_of(node: &Expression) -> Vec<&Expression> {
+    match &node.expr {
+        Expr::Select(select) => vec![&select.operand],
+        Expr::Call(call) => call.target.as_deref().into_iter().chain(&call.args).collect(),
+        Expr::List(list) => list.elements.iter().collect(),
+        Expr::Map(map) => {
+            let parts = map.entries.iter().map(|entry| match &entry.expr {
+                EntryExpr::MapEntry(entry) => vec![&entry.key, &entry.value],
+                EntryExpr::StructField(field) => vec![&field.value],
+            });
+            parts.flatten().collect()
+        }
+        Expr::Comprehension(all) => vec![&all.iter_range, &all.accu_init, &all.loop_cond, &all.loop_step, &all.result],
+        Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) | Expr::Struct(_) => vec![],
+    }
 }
 
 fn tokens(text: &str) -> Vec<Token> {

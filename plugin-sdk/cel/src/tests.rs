@@ -119,10 +119,32 @@ fn settings_have_the_types_that_they_are_written_with() {
         assert_eq!(world().filter(&rule(expression).unwrap(), "fast"), Verdict::Fits, "{expression}");
     }
     let error = rule("pod.priority > settings.maxx").unwrap_err();
-    assert!(
-        error.ends_with("map has no field `maxx`; expected one of max, names, nested; did you mean `max`?"),
-        "{error}"
-    );
+    let expected = "map has no field `maxx`; expected one of max, names, nested; did you mean `max`?; where the settings may lack it, write `[?\"maxx\"].orValue(…)`";
+    assert!(error.ends_with(expected), "{error}");
+}
+
+#[test]
+fn a_setting_may_be_absent_where_the_rule_asks_for_it() {
+    let own = ["null", "{}", "{other: 1}", "{max: 20, names: [db], nested: {share: 11}}"];
+    for expression in [
+        "settings.?max.orValue(4) < pod.priority",
+        "settings[?'max'].orValue(4) < pod.priority",
+        "!has(settings.max) || settings.max < pod.priority",
+        "!('max' in settings) || settings['max'] < pod.priority",
+        "settings.?nested.?share.orValue(4) < pod.priority",
+        "settings[?'nested'].share.orValue(4) < pod.priority",
+        "pod.labels.app in settings.?names.orValue(['web'])",
+        "settings.?names.orValue(['web']).exists(name, name == pod.labels.app)",
+        "'%s'.format([settings.?max.orValue(4)]) == '4' || pod.name == ''",
+        "settings.?max.optMap(max, max < pod.priority).orValue(true)",
+    ] {
+        for own in own {
+            let rule = format!("filter:\n- expression: {expression:?}\n  message: rejected");
+            let policy = with(&rule, own, "[]").unwrap_or_else(|error| panic!("{expression} {own}: {error}"));
+            let fits = world().filter(&policy, "fast") == Verdict::Fits;
+            assert_eq!(fits, !own.contains("max"), "{expression} {own}");
+        }
+    }
 }
 
 /// What is refused, and what is said.
@@ -170,7 +192,7 @@ pod.labels == node.labels
 pod.name == null
   1:1: `==` does not take string and null; nothing is `null` here
 settings.max > 1
-  1:1: the file has no `settings`
+  1:1: map has no field `max`; where the settings may lack it, write `[?"max"].orValue(…)`
 pod.priority + 1.5 > 2.0
   1:1: `+` does not take int and double; write `double(…)`
 placed.exists(pod, pod.name == '')
@@ -218,19 +240,23 @@ fn an_expression_is_described_by_the_reads_that_it_can_reach() {
     let table = [
         (
             "filter:\n- {expression: 'pod.labels.a == node.labels[\"b\"]', message: rejected}",
-            r#"{"verbs":["filter"],"reads":["nodes.label","pod.label"]}"#,
+            r#"{"verbs":["filter"],"reads":["nodes.label", "pod.label"],"remarks":[]}"#,
         ),
         (
             "variables:\n- {name: unused, expression: placed.count()}\nscore: 'now.getHours()'",
-            r#"{"verbs":["score"],"reads":["host.now"]}"#,
+            r#"{"verbs":["score"],"reads":["host.now"],"remarks":[]}"#,
         ),
         (
             "bind: true\nfilter:\n- {expression: 'placed.count() < 3 && !cluster.atLeast(9)', message: rejected}",
-            r#"{"verbs":["filter","bind"],"reads":["cluster.at-least","placed.count"]}"#,
+            r#"{"verbs":["filter", "bind"],"reads":["cluster.at-least", "placed.count"],"remarks":[]}"#,
         ),
         (
             "filter:\n- {expression: '!placed.exists(p, p.name == node.name)', message: rejected}",
-            r#"{"verbs":["filter"],"reads":["nodes.name","placed.count","placed.name"]}"#,
+            r#"{"verbs":["filter"],"reads":["nodes.name", "placed.count", "placed.name"],"remarks":[]}"#,
+        ),
+        (
+            "filter:\n- {expression: 'pod.name == \"\" || node.labels.exists(k, k == \"a\")', message: rejected}",
+            r#"{"verbs":["filter"],"reads":["nodes.field", "pod.name"],"remarks":["cel: /filter/0/expression:1:19: a loop over all of a node's labels or annotations, which differ from node to node: no two nodes share an answer, so read those that you need by key"]}"#,
         ),
     ];
     for (block, expected) in table {
@@ -241,20 +267,42 @@ fn an_expression_is_described_by_the_reads_that_it_can_reach() {
 }
 
 #[test]
+fn a_setting_that_is_misspelt_is_remarked() {
+    let rule = "score: settings.?maxx.orValue(4) + pod.priority + settings.?other.orValue(1)";
+    let text = format!("describe: true\ncel: {{{rule}}}\nsettings: {{max: 4}}\n");
+    let error = settings::<Cel>(&text).unwrap_err();
+    let remarks =
+        r#""remarks":["cel: /score:1:1: the settings have no `maxx`, which is allowed; did you mean `max`?"]}"#;
+    assert!(error.ends_with(remarks), "{error}");
+}
+
+#[test]
 fn a_fault_names_the_part_that_failed() {
     let table = [
         (
             "sign(quantity(pod.annotations['tier'])) > 0",
-            "/filter/0/expression:1:6: `quantity(pod.annotations['tier'])`: \"gold\" is no quantity; expected one such as 500m, 2 or 8Gi",
+            "cel: /filter/0/expression:1:6: `quantity(pod.annotations['tier'])`: \"gold\" is no quantity; ask `isQuantity(pod.annotations['tier']) && …` first",
         ),
-        ("[1, 2].all(x, x / (pod.priority - 10) == 1)", "/filter/0/expression:1:15: `x / (pod.priority - 10)`: "),
+        (
+            "int(node.labels[\"weight\"]) > 3",
+            "cel: /filter/0/expression:1:1: `int(node.labels[\"weight\"])`: the text is empty or absent; ask `node.labels[\"weight\"] != \"\" && …` first",
+        ),
+        (
+            "double(node.labels['gpu-driver']) > 3.0",
+            "cel: /filter/0/expression:1:1: `double(node.labels['gpu-driver'])`: \"550.54.14\" is no double; ask `node.labels['gpu-driver'].matches(\"^[0-9]+$\") && …` first",
+        ),
+        (
+            "semver(pod.annotations['none'], true).major() > 3",
+            "cel: /filter/0/expression:1:1: `semver(pod.annotations['none'], true)`: the text is empty or absent; ask `isSemver(pod.annotations['none'], true) && …` first",
+        ),
+        ("[1, 2].all(x, x / (pod.priority - 10) == 1)", "cel: /filter/0/expression:1:15: `x / (pod.priority - 10)`: "),
         (
             "lists.range(400).all(x, lists.range(400).all(y, x + y != pod.priority - 9000))",
-            "/filter/0/expression:1:1: `lists.range(400).all(x, lists.range(400).all(y, x + y != pod.priority - 9000))`: its loops have more than 100,000 steps",
+            "cel: /filter/0/expression:1:1: `lists.range(400).all(x, lists.range(400).all(y, x + y != pod.priority - 9000))`: its loops have more than 100,000 steps",
         ),
         (
             "pod.priority > 100 || placed[7].name == ''",
-            "/filter/0/expression:1:23: `placed[7]`: nothing has this index",
+            "cel: /filter/0/expression:1:23: `placed[7]`: nothing has this index",
         ),
     ];
     for (expression, expected) in table {
@@ -266,7 +314,7 @@ fn a_fault_names_the_part_that_failed() {
     }
     let policy = cel("score: pod.priority * 11").unwrap();
     let fault = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| world().score(&policy, "fast"))).unwrap_err();
-    assert_eq!(fault.downcast_ref::<String>().unwrap(), "/score: a score is 0 to 100, found 110");
+    assert_eq!(fault.downcast_ref::<String>().unwrap(), "cel: /score:1:1: a score is 0 to 100, found 110");
 }
 
 #[test]

@@ -107,6 +107,11 @@ impl Ty {
     pub(crate) fn optional(self) -> Self {
         Self::Optional(Rc::new(self))
     }
+
+    /// An optional stays as it is.
+    pub(crate) fn into_optional(self) -> Self {
+        if matches!(self, Self::Optional(_)) { self } else { self.optional() }
+    }
 }
 
 impl fmt::Display for Ty {

@@ -25,6 +25,7 @@ mod single;
 
 pub(crate) use call::Call;
 pub use call::realloc;
-pub(crate) use host_calls::{HostCalls, log, now, panic};
+pub use host_calls::panic;
+pub(crate) use host_calls::{HostCalls, log, now};
 pub use reply::{BindReply, List, Reply};
 pub(crate) use reply::{bind_reply, numbers, reply};

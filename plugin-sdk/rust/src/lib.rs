@@ -71,7 +71,7 @@ pub mod __private {
     pub use crate::export::{Exported, Table};
     #[cfg(target_family = "wasm")]
     pub use crate::{
-        abi::{BindReply, List, Reply, realloc},
+        abi::{BindReply, List, Reply, panic, realloc},
         instance::Instance,
     };
 }

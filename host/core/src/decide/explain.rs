@@ -38,6 +38,8 @@ pub struct Explanation {
     pub answers: Vec<Explained>,
     /// The policies of the group that are not asked about this pod, and why.
     pub not_asked: Vec<(Arc<Member>, &'static str)>,
+    /// Whether a filter request leaves the pod one node of those that fit, which may be another.
+    pub gets_one_node: bool,
 }
 
 /// One answer, and where it comes from.
@@ -85,7 +87,13 @@ struct OneNode<'r, A> {
 }
 
 /// Asks each policy that is not off about this node of the context.
-pub(crate) fn explain(caller: &Caller, group: &Group, context: &RequestContext, node: u32) -> Explanation {
+pub(crate) fn explain(
+    caller: &Caller,
+    group: &Group,
+    context: &RequestContext,
+    node: u32,
+    gets_one_node: bool,
+) -> Explanation {
     let (nodes, mut bytes_left) = (&context.node_set, MAX_BYTES);
     let explained = |(member, verb): (&Arc<Member>, Verb)| {
         // A bind is about the one node, with the pods placed there.
@@ -106,7 +114,8 @@ pub(crate) fn explain(caller: &Caller, group: &Group, context: &RequestContext, 
     let verbs = [Verb::Filter, Verb::Score, Verb::Rank, Verb::Bind];
     let answers: Vec<Explained> = asked(group, context, &verbs).map(explained).collect();
     let bind = deciding(&answers, Verb::Bind).next().is_some().then(|| binding(&answers, context.pod()));
-    Explanation { verdict: verdict(&answers), bind, answers, not_asked: not_asked(group, context) }
+    let verdict = verdict(&answers);
+    Explanation { verdict, bind, answers, not_asked: not_asked(group, context), gets_one_node }
 }
 
 /// Asks each policy that is not off about all nodes.

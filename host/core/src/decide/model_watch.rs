@@ -17,7 +17,10 @@ use crate::model::{Cluster, ObjectError, Pod, SchedulerFilters, SchedulerRejecti
 /// The time between two rejections of an offered node from one snapshot that shows that the snapshot is not just behind.
 const MIN_GAP: Duration = Duration::from_millis(100);
 
-/// Maximum differences that are kept.
+/// The time after which a difference that is not seen again counts as none: a watch that stalls shows some.
+const LIFETIME: Duration = Duration::from_hours(1);
+
+/// Maximum differences that are kept, and of those that are suspected.
 const MAX_DIFFERENCES: usize = 1_000;
 
 /// A reason for which the model rejects nodes that kube-scheduler accepts.
@@ -31,10 +34,13 @@ pub struct ModelDifference {
     pub reason: Box<str>,
 }
 
+/// Each with the time at which it was last seen.
+type Differences = HashMap<ModelDifference, Instant>;
+
 /// The differences that were found.
 #[derive(Debug, Default)]
 pub(crate) struct ModelWatch {
-    differences: ArcSwap<HashSet<ModelDifference>>,
+    differences: ArcSwap<Differences>,
     /// Rejections of offered nodes that may come from a snapshot that was behind.
     suspected: Mutex<HashMap<ModelDifference, (Weak<Cluster>, Instant)>>,
 }
@@ -43,7 +49,7 @@ pub(crate) struct ModelWatch {
 pub(crate) struct TrustedFilters<'p> {
     filters: SchedulerFilters<'p>,
     pod: &'p Pod,
-    differences: Arc<HashSet<ModelDifference>>,
+    differences: Arc<Differences>,
 }
 
 /// What the model says of a node.
@@ -79,19 +85,26 @@ impl ModelWatch {
         cluster: &Arc<Cluster>,
         now: Instant,
     ) -> Vec<ModelDifference> {
-        let mut found = Vec::new();
-        for rejection in offered.filter_map(|slot| filters.filters.rejection(slot)) {
-            for difference in rejection.reasons.iter().map(|reason| filters.difference(rejection.plugin, reason)) {
-                if !filters.differences.contains(&difference) && !found.contains(&difference) {
-                    found.push(difference);
-                }
-            }
+        let (known, age) = (&filters.differences, |seen: &Instant| now.saturating_duration_since(*seen));
+        let rejections = offered.filter_map(|slot| filters.filters.rejection(slot));
+        let each = |SchedulerRejection { plugin, reasons, .. }: SchedulerRejection<'_>| {
+            reasons.iter().map(|reason| filters.difference(plugin, reason)).collect::<Vec<_>>()
+        };
+        let mut seen: Vec<_> = rejections.flat_map(each).collect::<HashSet<_>>().into_iter().collect();
+        seen.retain(|difference| match known.get(difference) {
+            Some(seen) => age(seen) >= LIFETIME / 2,
+            None => self.is_certain(difference, cluster, now),
+        });
+        if !seen.is_empty() || known.values().any(|seen| age(seen) >= LIFETIME) {
+            self.differences.rcu(|known| {
+                let lasting =
+                    known.iter().filter(|(_, seen)| age(seen) < LIFETIME).map(|(one, seen)| (one.clone(), *seen));
+                let seen = seen.iter().map(|one| (one.clone(), now));
+                lasting.chain(seen).take(MAX_DIFFERENCES).collect::<Differences>()
+            });
         }
-        found.retain(|difference| self.is_certain(difference, cluster, now));
-        if !found.is_empty() {
-            self.differences.rcu(|known| known.iter().chain(&found).cloned().collect::<HashSet<_>>());
-        }
-        found
+        seen.retain(|difference| !known.contains_key(difference));
+        seen
     }
 
     /// Whether the same snapshot has shown it before.
@@ -110,8 +123,8 @@ impl ModelWatch {
     }
 
     /// All differences.
-    pub(crate) fn differences(&self) -> Arc<HashSet<ModelDifference>> {
-        self.differences.load_full()
+    pub(crate) fn differences(&self) -> Vec<ModelDifference> {
+        self.differences.load().keys().cloned().collect()
     }
 }
 
@@ -124,7 +137,7 @@ impl TrustedFilters<'_> {
             return ModelVerdict::Accepts;
         };
         if !self.differences.is_empty() {
-            reasons.to_mut().retain(|reason| !self.differences.contains(&self.difference(plugin, reason)));
+            reasons.to_mut().retain(|reason| !self.differences.contains_key(&self.difference(plugin, reason)));
         }
         match reasons.as_ref() {
             [] => ModelVerdict::Unknown,

@@ -41,6 +41,13 @@ const WITHOUT_NOMINATION: Duration = Duration::from_mins(10);
 /// The longest time that any place lasts.
 pub(crate) const MAX_LIFETIME: Duration = Duration::from_mins(11);
 
+/// The time for which pods may have tentative places that an earlier leader has given.
+pub(crate) const PLACES_OF_EARLIER_LEADER: Duration = Duration::from_secs(2);
+
+/// The time for which the rest of a gang that an earlier leader has bound in part goes before other pods: kube-scheduler
+/// tries it again after 10 s at most.
+pub(crate) const GANGS_OF_EARLIER_LEADER: Duration = Duration::from_secs(30);
+
 /// Maximum places.
 const MAX_PLACES: usize = 10_000;
 
@@ -89,26 +96,25 @@ pub(crate) enum EarlyPod {
     Alone,
 }
 
-/// Whether the pod of a request gets one node: a filter of the group counts pods, and it has its node long before its bind
-/// call.
-pub(crate) fn early_pod(group: &Group, query: &Query<'_>, cluster: Option<&Arc<Cluster>>) -> Option<EarlyPod> {
-    let pod = &query.pod;
-    if !query.may_bind || pod.uid().is_empty() {
+/// Which pods of a group get one node, if kube-scheduler asks and a filter of the group counts pods.
+pub(crate) fn place_mode(group: &Group, query: &Query<'_>, cluster: Option<&Arc<Cluster>>) -> Option<PlaceMode> {
+    if !query.may_bind || query.pod.uid().is_empty() {
         return None;
     }
     let counting = group
-        .answering(Mode::Enforce, Verb::Filter, pod, cluster.map(AsRef::as_ref))
+        .answering(Mode::Enforce, Verb::Filter, &query.pod, cluster.map(AsRef::as_ref))
         .filter(|member| member.may_count());
     let modes: Vec<PlaceMode> = counting.map(|member| member.config.places).collect();
-    let is_all = modes.contains(&PlaceMode::All);
-    if !is_all && !modes.contains(&PlaceMode::Early) {
-        return None;
-    }
+    [PlaceMode::All, PlaceMode::Early].into_iter().find(|mode| modes.contains(mode))
+}
+
+/// Whether the pod gets one node in this mode: it has its node long before its bind call.
+pub(crate) fn early_pod(mode: PlaceMode, pod: &Pod, cluster: Option<&Arc<Cluster>>) -> Option<EarlyPod> {
     if let Some(name) = pod.pod_group() {
         return Some(EarlyPod::OfGang(format!("{}/{name}", pod.namespace()).into()));
     }
     let is_late = || cluster.is_some_and(|cluster| cluster.has_late_volumes(pod) == Some(true));
-    (is_all || is_late()).then_some(EarlyPod::Alone)
+    (mode == PlaceMode::All || is_late()).then_some(EarlyPod::Alone)
 }
 
 /// Leaves one node, the [best](best_of).

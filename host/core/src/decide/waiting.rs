@@ -287,6 +287,11 @@ impl WaitingPods {
         self.0.lock().pods.get(uid).and_then(|entry| entry.nominated.clone())
     }
 
+    /// Whether the watch shows such a pod.
+    pub(crate) fn any_shown(&self, is_such: impl Fn(&Pod) -> bool) -> bool {
+        self.0.lock().pods.values().any(|entry| entry.is_shown && is_such(&entry.pod))
+    }
+
     /// Whether the watch shows the pod.
     pub(crate) fn is_shown(&self, uid: &str) -> bool {
         self.0.lock().pods.get(uid).is_some_and(|entry| entry.is_shown)

@@ -1,7 +1,7 @@
 //! One request: the group, the cluster and the moment that it began with, and its verbs.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashSet},
     sync::{Arc, atomic::Ordering},
     time::Instant,
 };
@@ -10,8 +10,8 @@ use super::state::{Gateway, PostReplyWork, Work};
 use crate::{
     decide::{
         self, BindOutcome, BindReport, Bound, Caller, CandidateQuery, DecideError, EarlyPod, Explanation,
-        FilterOutcome, Group, KnownNodes, MAX_LIFETIME, Nodes, PreemptOutcome, Query, RequestContext, Roster,
-        ScoreScale, Survey, Unbound,
+        FilterOutcome, GANGS_OF_EARLIER_LEADER, Group, KnownNodes, MAX_LIFETIME, Nodes, PLACES_OF_EARLIER_LEADER,
+        PreemptOutcome, Query, RequestContext, Roster, ScoreScale, Survey, Unbound,
     },
     model::{BindQuery, Cluster, Leader, Mode, Pod, RequestId, Verb, cluster::OwnPlace, facts::Moment},
 };
@@ -119,22 +119,40 @@ impl Deciding<'_> {
     /// Whether the pod gets one node, and a tentative place there.
     ///
     /// # Errors
-    /// If another replica gives places, or none does.
+    /// If another replica gives places, none does, or a gang goes first.
     fn early_pod(&self, query: &Query<'_>) -> Result<Option<EarlyPod>, DecideError> {
         let gateway = self.gateway;
         let (Some(binder), Some(_)) = (gateway.binder.get(), gateway.places.get()) else { return Ok(None) };
-        let Some(early) = decide::early_pod(&self.group, query, self.cluster()) else { return Ok(None) };
+        let Some(mode) = decide::place_mode(&self.group, query, self.cluster()) else { return Ok(None) };
+        let early = decide::early_pod(mode, &query.pod, self.cluster());
+        let is_after_a_gang = || self.is_after_a_gang(&query.pod);
         match binder.leader() {
             // A leader before this one may have given places that only the watch will show. A pod with a node of its own
             // choice would be half of a gang, or tied to a full node; after an error kube-scheduler tries it again.
-            Leader::ThisReplica if binder.has_just_begun() => {
+            Leader::ThisReplica if early.is_some() && binder.leads_for() < PLACES_OF_EARLIER_LEADER => {
                 Err(DecideError::NoPlaces("this one leads for less than 2 s".to_owned()))
             }
-            Leader::ThisReplica => Ok(Some(early)),
+            Leader::ThisReplica if binder.leads_for() < GANGS_OF_EARLIER_LEADER && is_after_a_gang() => {
+                let why = "this one leads for less than 30 s, and a gang that is bound in part goes first";
+                Err(DecideError::NoPlaces(why.to_owned()))
+            }
+            Leader::ThisReplica => Ok(early),
             // kube-scheduler may reach any replica; only the leader gives places.
-            Leader::Peer(url) => Err(DecideError::Elsewhere(url)),
-            Leader::Nobody(why) => Err(DecideError::NoPlaces(why)),
+            Leader::Peer(url) if early.is_some() || is_after_a_gang() => Err(DecideError::Elsewhere(url)),
+            Leader::Nobody(why) if early.is_some() => Err(DecideError::NoPlaces(why)),
+            Leader::Peer(_) | Leader::Nobody(_) => Ok(None),
         }
+    }
+
+    /// Whether the pod is of no gang that is bound in part, and a pod of such a gang waits: binds fail as a leader ends, and
+    /// with another gang on the nodes that were left neither would ever be whole.
+    fn is_after_a_gang(&self, pod: &Pod) -> bool {
+        let Some(cluster) = self.cluster() else { return false };
+        let placed = cluster.slots().iter().flat_map(|slot| slot.placed.iter().flat_map(|placed| placed.pods()));
+        let bound = placed.filter(|pod| pod.pod_group().is_some() && cluster.is_bound(pod.uid()));
+        let gangs: HashSet<_> = bound.map(|pod| (pod.namespace(), pod.pod_group())).collect();
+        let is_begun = |pod: &Pod| gangs.contains(&(pod.namespace(), pod.pod_group()));
+        !gangs.is_empty() && !is_begun(pod) && self.gateway.waiting.any_shown(is_begun)
     }
 
     /// Leaves the pod the best node of those that fit, and counts it there.
@@ -242,7 +260,8 @@ impl Deciding<'_> {
         let caller = self.caller(query.received);
         // A pod that has a place, is nominated, or may have a place that an earlier leader has given, does not yield to others.
         let is_nominated = || self.cluster().is_some_and(|cluster| cluster.nominates(&query.uid));
-        let yields = !gateway.early.has(&query.uid) && !is_nominated() && !binder.has_just_begun();
+        let yields =
+            !gateway.early.has(&query.uid) && !is_nominated() && binder.leads_for() >= PLACES_OF_EARLIER_LEADER;
         let asking = (&caller, &self.group, self.moment.clone(), yields);
         // The newest cluster, each time: a bind is decided by what earlier binds have taken.
         let bound = decide::bind(asking, binder.as_ref(), query, call, &gateway.binds, || gateway.cluster());
@@ -274,7 +293,10 @@ impl Deciding<'_> {
         let all = Nodes::Slots { cluster: Some(cluster), slots: cluster.all_slots() };
         let query = Query::new(Arc::clone(pod), all);
         let context = self.context(&query, OwnPlace::Anywhere)?;
-        Ok(decide::explain(&self.caller(query.received).without_effects(), &self.group, &context, node))
+        let gives_places = self.gateway.places.get().is_some();
+        let mode = decide::place_mode(&self.group, &query, Some(cluster)).filter(|_| gives_places);
+        let gets_one = mode.is_some_and(|mode| decide::early_pod(mode, pod, Some(cluster)).is_some());
+        Ok(decide::explain(&self.caller(query.received).without_effects(), &self.group, &context, node, gets_one))
     }
 
     pub(super) fn context(&self, query: &Query<'_>, own: OwnPlace) -> Result<RequestContext, DecideError> {

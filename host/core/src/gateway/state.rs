@@ -360,7 +360,7 @@ impl Gateway {
 
     /// The reasons for which the model of kube-scheduler's filters rejects nodes that kube-scheduler accepts.
     pub fn model_differences(&self) -> Vec<ModelDifference> {
-        self.model.differences().iter().cloned().collect()
+        self.model.differences()
     }
 
     /// The text of a policy's fault about a pod, as it was told first: kube-scheduler tries a pod again at once when the

@@ -1,6 +1,11 @@
 //! The port behind which the API server lives: [`Binder`] reads a pod, reserves it a place on its node, and binds it.
 
-use std::{borrow::Cow, collections::BTreeMap, sync::Arc, time::Instant};
+use std::{
+    borrow::Cow,
+    collections::BTreeMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use crate::model::{Cluster, Pod};
 
@@ -106,9 +111,9 @@ pub trait Binder: Send + Sync {
     /// Returns the replica that binds now.
     fn leader(&self) -> Leader;
 
-    /// Whether this replica leads since a moment ago: it knows no tentative places of the leader before it.
-    fn has_just_begun(&self) -> bool {
-        false
+    /// For how long this replica leads: it knows no tentative places of the leader before it.
+    fn leads_for(&self) -> Duration {
+        Duration::MAX
     }
 
     /// Reads the pod afresh; it answers every read ([`Pod::from_json`]).

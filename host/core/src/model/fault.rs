@@ -18,6 +18,8 @@ crate::words! {
         Output = "output",
         /// The guest reported that it cannot go on (`host.panic`).
         Panic = "panic",
+        /// An expression of an interpreted rule could not be evaluated; the text begins with its place.
+        Rule = "rule",
         /// The guest could not be started.
         Start = "start",
         /// The guest read a node, pod or candidate that does not exist.
@@ -74,7 +76,10 @@ impl Fault {
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.kind, self.detail)
+        match self.kind {
+            FaultKind::Rule => f.write_str(&self.detail),
+            kind => write!(f, "{kind}: {}", self.detail),
+        }
     }
 }
 

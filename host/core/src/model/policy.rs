@@ -66,6 +66,11 @@ pub trait Policy: Send + Sync {
         ReadSet::default()
     }
 
+    /// What is allowed, and is likely to cost more than its author thinks.
+    fn remarks(&self) -> &[String] {
+        &[]
+    }
+
     /// The program behind this policy, if it is one that answers on standard output.
     fn program(&self) -> Option<&dyn Program> {
         None

@@ -101,6 +101,18 @@ fn an_error_in_a_rule_names_its_place_in_the_file() {
 }
 
 #[test]
+fn what_fails_and_what_is_remarked_has_its_place_too() {
+    let world = World::new();
+    world.write("x.yaml", &rule("one broken"));
+    let error = world.failure(&world.open().roster);
+    assert!(error.ends_with(": x.yaml:3:21: cel.filter[0].expression: it is broken"), "{error}");
+    world.write("x.yaml", &rule("one slow"));
+    let x = member(&world.open().roster, "x").unwrap();
+    let [remark] = x.policy.remarks() else { panic!("{:?}", x.policy.remarks()) };
+    assert!(remark.ends_with("x.yaml:3:21: cel.filter[0].expression: it is slow"), "{remark}");
+}
+
+#[test]
 fn a_read_that_a_rule_did_not_describe_is_refused() {
     let world = World::new();
     world.write("x.yaml", &rule("unsaid"));

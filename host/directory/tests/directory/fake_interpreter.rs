@@ -3,8 +3,8 @@
 use plimsoll_core::{Ask, Fault, FaultKind, NodeSource, Policy, Read, Value, Verb, Verbs, Verdict};
 use serde_json::{Value as Json, json};
 
-/// An expression with the word `wrong` is refused, `placed` counts pods, and `unsaid` does so without saying it. Each
-/// node is rejected with the first expression.
+/// An expression with the word `wrong` is refused, `broken` fails as it is evaluated, `placed` counts pods, and `unsaid`
+/// does so without saying it. Each node is rejected with the first expression.
 pub(crate) struct FakeInterpreter;
 
 /// The settings of a call, and its first expression.
@@ -21,6 +21,10 @@ fn place(expression: &str, word: &str) -> Option<(usize, usize)> {
     lines.find_map(|(line, text)| Some((line, text[..text.find(word)?].chars().count() + 1)))
 }
 
+fn error(line: usize, column: usize, text: &str) -> String {
+    format!("cel: /filter/0/expression:{line}:{column}: {text}")
+}
+
 impl Policy for FakeInterpreter {
     fn verbs(&self) -> Verbs {
         Verb::ALL.into_iter().collect()
@@ -30,11 +34,12 @@ impl Policy for FakeInterpreter {
         let (settings, expression) = passed(ask);
         assert_eq!(settings["describe"], true, "{settings}");
         if let Some((line, column)) = place(&expression, "wrong") {
-            return Ok(Err(format!("cel: /filter/0/expression:{line}:{column}: no such word: is it right?")));
+            return Ok(Err(error(line, column, "no such word: is it right?")));
         }
         let reads = expression.split(' ').filter(|word| *word == "placed").map(|_| "placed.count");
         let verbs = ["filter", "score"].into_iter().filter(|verb| settings["cel"].get(verb).is_some());
-        let description = json!({"verbs": verbs.collect::<Vec<_>>(), "reads": reads.collect::<Vec<_>>()});
+        let remarks = place(&expression, "slow").map(|(line, column)| error(line, column, "it is slow"));
+        let description = json!({"verbs": verbs.collect::<Vec<_>>(), "reads": reads.collect::<Vec<_>>(), "remarks": Vec::from_iter(remarks)});
         Ok(Err(format!("describe: {description}")))
     }
 
@@ -47,6 +52,9 @@ impl Policy for FakeInterpreter {
 
     fn filter_each(&self, ask: &Ask, nodes: &mut dyn NodeSource<Verdict>) -> Result<(), Fault> {
         let (settings, expression) = passed(ask);
+        if let Some((line, column)) = place(&expression, "broken") {
+            return Err(Fault::new(FaultKind::Panic, error(line, column, "it is broken")));
+        }
         let reason = format!("{expression} {} {}", settings["settings"], settings["facts"]);
         while let Some(node) = nodes.next() {
             if expression.contains("placed") || expression.contains("unsaid") {

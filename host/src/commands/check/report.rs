@@ -38,6 +38,7 @@ pub(super) struct CheckReport {
     pub(super) purity: Option<Vec<Purity>>,
     /// Whether its filter may count pods.
     pub(super) counts: bool,
+    pub(super) remarks: Vec<String>,
     /// The weight of its scores, if they count.
     pub(super) weight: Option<u32>,
     /// A weight of a policy that gives no scores.
@@ -86,6 +87,7 @@ impl CheckReport {
             "imports": inspection.imports,
             "wasi": inspection.wasi.iter().map(wasi).collect::<Vec<_>>(),
             "counts": self.counts,
+            "remarks": self.remarks,
             "matches": self.matches,
             "reasonWithNode": self.reason_with_node.as_deref(),
             "cel": self.is_cel,
@@ -137,7 +139,7 @@ impl CheckReport {
         lines
     }
 
-    /// None unless `--purity` is given, or a cluster is named.
+    /// What a directory's report says of each policy, too: what was asked for, and remarks.
     pub(super) fn asked_for_lines(&self) -> Vec<(&'static str, String)> {
         let matches = self.matches.as_ref().map(|matches| ("matches", matches.as_text()));
         let purity = match &self.purity {
@@ -147,7 +149,8 @@ impl CheckReport {
             }
             Some(all) => all.iter().map(|purity| ("purity", purity.as_text())).collect(),
         };
-        matches.into_iter().chain(purity).collect()
+        let remarks = self.remarks.iter().map(|remark| ("remark", remark.clone()));
+        remarks.chain(matches).chain(purity).collect()
     }
 }
 

@@ -5,7 +5,7 @@ use cel::{
     parser::Expression,
 };
 
-use super::{Checker, call_of, mend_of, operator, rewrite};
+use super::{Checker, call_of, mend_of, rewrite};
 use crate::{
     functions,
     problem::suggestion,
@@ -31,27 +31,16 @@ impl Checker {
             (operators::LOGICAL_AND | operators::LOGICAL_OR, 2) => {
                 let is_and = call.func_name == operators::LOGICAL_AND;
                 let [one, other] = call.args.as_mut_slice() else { return None };
-                let left = self.infer_bool(one);
-                let guards = self.guards.len();
-                let guarded = self.guarded_by(one, is_and);
-                self.guards.extend(guarded);
                 // Both sides, so that problems of both are told.
-                let right = self.infer_bool(other);
-                self.guards.truncate(guards);
+                let left = self.infer_bool(one);
+                let right = self.guarded(one, is_and, |checker| checker.infer_bool(other));
                 left.and(right)
             }
             (operators::CONDITIONAL, 3) => {
                 let [condition, then, otherwise] = call.args.as_mut_slice() else { return None };
                 let condition_is = self.infer_bool(condition);
-                let branch = |checker: &mut Self, part: &mut Expression, outcome: bool| {
-                    let guards = checker.guards.len();
-                    let guarded = checker.guarded_by(condition, outcome);
-                    checker.guards.extend(guarded);
-                    let ty = checker.infer(part);
-                    checker.guards.truncate(guards);
-                    ty
-                };
-                let (then_is, otherwise_is) = (branch(self, then, true), branch(self, otherwise, false));
+                let then_is = self.guarded(condition, true, |checker| checker.infer(then));
+                let otherwise_is = self.guarded(condition, false, |checker| checker.infer(otherwise));
                 let (_, then_is, otherwise_is) = (condition_is?, then_is?, otherwise_is?);
                 self.same(otherwise, &otherwise_is, &then_is, "both outcomes of `?` have one type")?;
                 Some(then_is)
@@ -70,16 +59,8 @@ impl Checker {
                 let ty = self.infer(operand)?;
                 let Expr::Literal(LiteralValue::String(name)) = &field.expr else { return None };
                 let name = name.to_string();
-                let inner = match &ty {
-                    Ty::Optional(value) => value.as_ref().clone(),
-                    other => other.clone(),
-                };
-                if let Some((read, _)) = self.schema.text_map(&inner) {
-                    self.reads.insert(read);
-                    return Some(STRING.optional());
-                }
-                let (ty, _) = self.field(part, &inner, &name)?;
-                Some(if matches!(ty, Ty::Optional(_)) { ty } else { ty.optional() })
+                // A field of an optional is an optional.
+                Some(self.field(part, &ty.into_optional(), &name, true)?.0)
             }
             (operators::IN, 2) => self.infer_in(part),
             (_, 2) => self.infer_binary(part),
@@ -107,16 +88,18 @@ impl Checker {
         let call = call_of(part)?;
         let is_optional = call.func_name == operators::OPT_INDEX;
         let [operand, key] = call.args.as_mut_slice() else { return None };
-        let written = (self.text(operand), self.text(key));
+        let (map, written_key) = (self.text(operand), self.text(key));
+        let is_guarded = self.guards.contains(&format!("{map}[{written_key}]"));
         let (operand_is, key_is) = (self.infer(operand)?, self.infer(key)?);
-        let (inner, through_optional) = match &operand_is {
-            Ty::Optional(value) => (value.as_ref().clone(), true),
-            other => (other.clone(), false),
+        let is_optional = is_optional || matches!(operand_is, Ty::Optional(_));
+        let inner = match operand_is {
+            Ty::Optional(value) => value.as_ref().clone(),
+            other => other,
         };
         if let Some((read, _)) = self.schema.text_map(&inner) {
             self.reads.insert(read);
             self.same(key, &key_is, &STRING, "a key here is a text")?;
-            if !is_optional && !through_optional {
+            if !is_optional {
                 rewrite::make_lenient(key);
                 return Some(STRING);
             }
@@ -139,7 +122,7 @@ impl Checker {
                 self.same(key, &key_is, &STRING, "a key here is a text")?;
                 if let Expr::Literal(LiteralValue::String(name)) = &key.expr {
                     let name = name.to_string();
-                    (self.field(part, &inner, &name)?.0, false)
+                    (self.field(part, &inner, &name, is_optional || is_guarded)?.0, false)
                 } else {
                     let mut types = fields.values();
                     let first = types.next().cloned().unwrap_or(Ty::Dyn);
@@ -149,16 +132,15 @@ impl Checker {
             Ty::Dyn | Ty::Var(_) => (Ty::Dyn, true),
             other => return self.fail(part, format!("{other} has no elements to choose by `[…]`")),
         };
-        if is_optional || through_optional {
+        if is_optional {
             return Some(element.optional());
         }
-        let (map, key) = written;
-        if key_may_be_absent && !self.guards.contains(&format!("{map}[{key}]")) {
+        if key_may_be_absent && !is_guarded {
             let zero = super::zero_of(&self.unifier.resolve(&element));
             return self.fail(
                 part,
                 format!(
-                    "`{key}` may be absent: ask `{key} in {map} && …` first, or write `{map}[?{key}].orValue({zero})`"
+                    "`{written_key}` may be absent: ask `{written_key} in {map} && …` first, or write `{map}[?{written_key}].orValue({zero})`"
                 ),
             );
         }
@@ -190,7 +172,8 @@ impl Checker {
 
     fn infer_binary(&mut self, part: &mut Expression) -> Option<Ty> {
         let call = call_of(part)?;
-        let name = operator(&call.func_name)?;
+        let name = call.func_name.trim_matches('_').to_owned();
+        let name = name.as_str();
         let [left, right] = call.args.as_mut_slice() else { return None };
         let (l, r) = (self.infer(left), self.infer(right));
         let (l, r) = (l?, r?);

@@ -10,8 +10,23 @@ use super::Checker;
 // === impl Checker ===
 
 impl Checker {
+    /// Checks what is only evaluated where a condition is `outcome`.
+    pub(super) fn guarded<T>(
+        &mut self,
+        condition: &Expression,
+        outcome: bool,
+        check: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        let before = self.guards.len();
+        let guarded = self.guarded_by(condition, outcome);
+        self.guards.extend(guarded);
+        let checked = check(self);
+        self.guards.truncate(before);
+        checked
+    }
+
     /// The parts that are there wherever the condition is `outcome`, as they are written.
-    pub(super) fn guarded_by(&self, condition: &Expression, outcome: bool) -> Vec<String> {
+    fn guarded_by(&self, condition: &Expression, outcome: bool) -> Vec<String> {
         match &condition.expr {
             Expr::Select(select) if select.test && outcome => {
                 vec![format!("{}.{}", self.text(&select.operand), select.field)]

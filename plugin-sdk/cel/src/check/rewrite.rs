@@ -1,13 +1,14 @@
 //! What the checker writes into trees.
 
 use cel::{
-    common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, ListExpr, LiteralValue, operators},
+    common::ast::{CallExpr, ComprehensionExpr, Expr, ListExpr, LiteralValue, operators},
     parser::Expression,
 };
 
 use crate::{
     functions::{KEYS, RANGE, SHOW},
     schema::LENIENT,
+    source::parts_of,
     types::Ty,
 };
 
@@ -81,24 +82,7 @@ pub(super) fn opt_map(target: Expression, variable: String, body: Expression, fl
 
 /// The number of nodes of a tree.
 pub(super) fn nodes(tree: &Expression) -> usize {
-    let of_all = |parts: &[Expression]| parts.iter().map(nodes).sum::<usize>();
-    1 + match &tree.expr {
-        Expr::Call(call) => call.target.as_deref().map_or(0, nodes) + of_all(&call.args),
-        Expr::Select(select) => nodes(&select.operand),
-        Expr::List(list) => of_all(&list.elements),
-        Expr::Map(map) => map
-            .entries
-            .iter()
-            .map(|entry| match &entry.expr {
-                EntryExpr::MapEntry(entry) => nodes(&entry.key) + nodes(&entry.value),
-                EntryExpr::StructField(field) => nodes(&field.value),
-            })
-            .sum(),
-        Expr::Comprehension(all) => {
-            [&all.iter_range, &all.accu_init, &all.loop_cond, &all.loop_step, &all.result].into_iter().map(nodes).sum()
-        }
-        Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) | Expr::Struct(_) => 0,
-    }
+    1 + parts_of(tree).into_iter().map(nodes).sum::<usize>()
 }
 
 fn node(expr: Expr, id: u64) -> Expression {

@@ -13,15 +13,11 @@ use crate::values::time::{Duration, Timestamp};
 
 /// A double as Go's `%g` writes it.
 pub(super) fn double(number: f64) -> String {
-    if !number.is_finite() {
-        return if number.is_nan() {
-            "NaN"
-        } else if number > 0.0 {
-            "+Inf"
-        } else {
-            "-Inf"
-        }
-        .to_owned();
+    if number.is_infinite() {
+        return (if number > 0.0 { "+Inf" } else { "-Inf" }).to_owned();
+    }
+    if number.is_nan() {
+        return "NaN".to_owned();
     }
     // As few digits as tell it; of two such texts that are as near, Go writes the even one.
     let shortest = format!("{number:e}");

@@ -6,7 +6,7 @@ use cel::{
     ExecutionError,
     common::{
         traits::{Adder, Comparer, Subtractor},
-        value::{CowVal, StaticVal, Val},
+        value::{CowVal, Val},
     },
 };
 
@@ -101,36 +101,6 @@ impl PartialEq for Timestamp {
     }
 }
 
-impl Comparer for Timestamp {
-    fn compare(&self, other: &dyn Val) -> Result<Ordering, ExecutionError> {
-        let other: &Self = same("<", self, other)?;
-        Ok(self.0.cmp(&other.0))
-    }
-}
-
-impl Adder for Timestamp {
-    fn add<'b, 'v>(&'b self, other: &(dyn Val + 'v)) -> Result<CowVal<'b, 'v>, ExecutionError>
-    where
-        Self: 'v,
-    {
-        let other: &Duration = same("+", self, other)?;
-        owned("+", Self::of_nanos(self.0 + i128::from(other.0), self.1))
-    }
-}
-
-impl Subtractor for Timestamp {
-    fn sub<'b, 'v>(&'b self, other: &(dyn Val + 'v)) -> Result<CowVal<'b, 'v>, ExecutionError>
-    where
-        Self: 'v,
-    {
-        if let Some(other) = other.downcast_ref::<Self>() {
-            return owned("-", Duration::of_nanos(self.0 - other.0));
-        }
-        let other: &Duration = same("-", self, other)?;
-        owned("-", Self::of_nanos(self.0 - i128::from(other.0), self.1))
-    }
-}
-
 // === impl Duration ===
 
 impl Duration {
@@ -154,43 +124,59 @@ impl Duration {
     }
 }
 
-impl Comparer for Duration {
-    fn compare(&self, other: &dyn Val) -> Result<Ordering, ExecutionError> {
-        Ok(self.cmp(same("<", self, other)?))
-    }
-}
+// === arithmetic ===
 
-impl Adder for Duration {
-    fn add<'b, 'v>(&'b self, other: &(dyn Val + 'v)) -> Result<CowVal<'b, 'v>, ExecutionError>
-    where
-        Self: 'v,
-    {
-        if let Some(other) = other.downcast_ref::<Timestamp>() {
-            return owned("+", Timestamp::of_nanos(other.0 + i128::from(self.0), other.1));
+macro_rules! arithmetic {
+    ($($own:ty),*) => {$(
+        impl Adder for $own {
+            fn add<'b, 'v>(&'b self, other: &(dyn Val + 'v)) -> Result<CowVal<'b, 'v>, ExecutionError>
+            where
+                Self: 'v,
+            {
+                sum("+", self, other)
+            }
         }
-        let other: &Self = same("+", self, other)?;
-        owned("+", Self::of_nanos(i128::from(self.0) + i128::from(other.0)))
-    }
+
+        impl Subtractor for $own {
+            fn sub<'b, 'v>(&'b self, other: &(dyn Val + 'v)) -> Result<CowVal<'b, 'v>, ExecutionError>
+            where
+                Self: 'v,
+            {
+                sum("-", self, other)
+            }
+        }
+
+        impl Comparer for $own {
+            fn compare(&self, other: &dyn Val) -> Result<Ordering, ExecutionError> {
+                let other = other.downcast_ref::<Self>().ok_or_else(|| unfit("<", self, other))?;
+                Ok(self.0.cmp(&other.0))
+            }
+        }
+    )*};
 }
 
-impl Subtractor for Duration {
-    fn sub<'b, 'v>(&'b self, other: &(dyn Val + 'v)) -> Result<CowVal<'b, 'v>, ExecutionError>
-    where
-        Self: 'v,
-    {
-        let other: &Self = same("-", self, other)?;
-        owned("-", Self::of_nanos(i128::from(self.0) - i128::from(other.0)))
-    }
+arithmetic!(Timestamp, Duration);
+
+/// What two values are together, or what is left of the first.
+fn sum<'b, 'v>(operator: &str, one: &dyn Val, other: &dyn Val) -> Result<CowVal<'b, 'v>, ExecutionError> {
+    let time = |value: &dyn Val| value.downcast_ref::<Timestamp>().copied();
+    let length = |value: &dyn Val| value.downcast_ref::<Duration>().map(|duration| i128::from(duration.0));
+    let signed = |nanos: i128| if operator == "-" { -nanos } else { nanos };
+    let (times, lengths) = ((time(one), time(other)), (length(one), length(other)));
+    let result = match (times, lengths) {
+        ((Some(one), Some(other)), _) if operator == "-" => Duration::of_nanos(one.0 - other.0).map(CowVal::owned),
+        ((Some(time), None), (_, Some(by))) => Timestamp::of_nanos(time.0 + signed(by), time.1).map(CowVal::owned),
+        ((None, Some(time)), (Some(by), _)) if operator == "+" => {
+            Timestamp::of_nanos(time.0 + by, time.1).map(CowVal::owned)
+        }
+        (_, (Some(one), Some(other))) => Duration::of_nanos(one + signed(other)).map(CowVal::owned),
+        _ => return Err(unfit(operator, one, other)),
+    };
+    result.map_err(|error| ExecutionError::function_error(operator, error))
 }
 
-/// The other operand, which must be a `T`.
-fn same<'o, T: StaticVal>(operator: &str, own: &dyn Val, other: &'o dyn Val) -> Result<&'o T, ExecutionError> {
-    let types = || [own, other].map(|value| value.get_type().name().to_owned()).to_vec();
-    other.downcast_ref().ok_or_else(|| ExecutionError::no_such_overload(operator, types()))
-}
-
-fn owned<'b, 'v, T: Val + 'v>(operator: &str, value: Result<T, String>) -> Result<CowVal<'b, 'v>, ExecutionError> {
-    value.map(CowVal::owned).map_err(|error| ExecutionError::function_error(operator, error))
+fn unfit(operator: &str, one: &dyn Val, other: &dyn Val) -> ExecutionError {
+    ExecutionError::no_such_overload(operator, [one, other].map(|value| value.get_type().name().to_owned()).to_vec())
 }
 
 /// Seconds from UTC of `UTC` or `+02:00`; names of the time zone database are not known.

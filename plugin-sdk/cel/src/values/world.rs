@@ -56,14 +56,8 @@ enum Texts<'v> {
     PlacedAnnotations(Placed<'v>),
 }
 
-/// The parts of a selector.
-#[derive(Debug, Clone, Default)]
-struct Parts {
-    namespace: Option<String>,
-    label: Option<(String, String)>,
-    annotation: Option<(String, String)>,
-    node_label: Option<(String, String)>,
-}
+/// The parts of a selector: functions with what they were called with. The last one of a name holds.
+type Parts = Vec<(&'static str, [String; 2])>;
 
 /// An object with what a loop over it runs over.
 struct Lazy<'v> {
@@ -115,7 +109,7 @@ impl VariableResolver for World<'_> {
         let object = match variable {
             "pod" => Object::Pod(self.pod),
             "node" => Object::Node(self.node),
-            "cluster" => Object::Cluster(self.node, Parts::default()),
+            "cluster" => Object::Cluster(self.node, Parts::new()),
             "facts" => Object::Facts(self.node),
             "placed" => Object::PlacedPods(self.node),
             "settings" => return Some(CowVal::Borrowed(self.settings)),
@@ -252,18 +246,21 @@ fn of_placed<'v>(placed: Placed<'v>, name: &str) -> Read<'v> {
     })
 }
 
-fn of_cluster<'v>(node: Node<'v>, parts: &Parts, function: &str, texts: [&str; 2], number: i64) -> Read<'v> {
+fn of_cluster<'v>(node: Node<'v>, parts: &Parts, function: &'static str, texts: [&str; 2], number: i64) -> Read<'v> {
     let cluster = node.cluster();
-    let selector = parts.selector();
+    let selector = parts.iter().fold(Selector::all(), |selector, (name, [one, two])| match *name {
+        "namespace" => selector.namespace(one),
+        "label" => selector.label(one, two),
+        "annotation" => selector.annotation(one, two),
+        _ => selector.node_label(one, two),
+    });
     let [one, two] = texts;
-    let pair = || Some((one.to_owned(), two.to_owned()));
     let unknown = || failed(function, "plimsoll does not watch the cluster");
-    let narrowed = |parts| Ok(Object::Cluster(node, parts).into_val());
     match function {
-        "namespace" => narrowed(Parts { namespace: Some(one.to_owned()), ..parts.clone() }),
-        "label" => narrowed(Parts { label: pair(), ..parts.clone() }),
-        "annotation" => narrowed(Parts { annotation: pair(), ..parts.clone() }),
-        "nodeLabel" => narrowed(Parts { node_label: pair(), ..parts.clone() }),
+        "namespace" | "label" | "annotation" | "nodeLabel" => {
+            let narrowed = parts.iter().cloned().chain([(function, texts.map(str::to_owned))]).collect();
+            Ok(Object::Cluster(node, narrowed).into_val())
+        }
         "count" => cluster.count(selector).map(|count| int(count as i64)).ok_or_else(unknown),
         "countUpTo" => cluster.count_up_to(selector, limit(number)).map(|count| int(count as i64)).ok_or_else(unknown),
         "atLeast" => {
@@ -283,27 +280,6 @@ fn of_cluster<'v>(node: Node<'v>, parts: &Parts, function: &str, texts: [&str; 2
 /// Any number of pods is at least a negative one.
 fn limit(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
-}
-
-// === impl Parts ===
-
-impl Parts {
-    fn selector(&self) -> Selector<'_> {
-        let mut selector = Selector::all();
-        if let Some(namespace) = &self.namespace {
-            selector = selector.namespace(namespace);
-        }
-        if let Some((key, value)) = &self.label {
-            selector = selector.label(key, value);
-        }
-        if let Some((key, value)) = &self.annotation {
-            selector = selector.annotation(key, value);
-        }
-        if let Some((key, value)) = &self.node_label {
-            selector = selector.node_label(key, value);
-        }
-        selector
-    }
 }
 
 // === impl Texts ===

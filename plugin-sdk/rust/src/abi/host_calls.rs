@@ -31,7 +31,8 @@ pub(crate) fn log(level: Level, message: &str) {
     unsafe { imports::host_log(level as u32, message.as_ptr(), message.len()) }
 }
 
-pub(crate) fn panic(message: &str) {
+/// Ends the call as a fault with this text.
+pub fn panic(message: &str) {
     unsafe { imports::host_panic(message.as_ptr(), message.len()) }
 }
 

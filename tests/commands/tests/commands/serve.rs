@@ -195,6 +195,8 @@ fn what_a_sidecar_says_for_nothing_is_told_by_readyz_api_policies_and_check() {
     put(&policies, "zone_drain_v1");
     let sidecar = "match: {namespaces: [labb]}\nweight: 5\nfacts: [load]\n";
     fs::write(policies.join("zone-drain.yaml"), sidecar).unwrap();
+    fs::copy(policies.join("zone-drain.wasm"), policies.join("web.wasm")).unwrap();
+    fs::write(policies.join("web.yaml"), "match: {podSelector: {matchLabels: {app: wbe}}}\n").unwrap();
     let pod =
         json!({"kind": "Pod", "metadata": {"name": "p", "namespace": "lab", "uid": "p"}, "spec": {"nodeName": "n1"}});
     let named = |kind: &str, name: &str| json!({"kind": kind, "metadata": {"name": name}});
@@ -207,11 +209,15 @@ fn what_a_sidecar_says_for_nothing_is_told_by_readyz_api_policies_and_check() {
         "facts: load: no source of facts has this name",
     ];
     let listed: Value = serde_json::from_str(&gateway.get("/api/policies").unwrap().body).unwrap();
-    let (ready, told) = (gateway.get("/readyz").unwrap().body, &listed["policies"][0]["withoutEffect"]);
+    let (ready, told) = (gateway.get("/readyz").unwrap().body, &listed["policies"][1]["withoutEffect"]);
     for (at, text) in expected.iter().enumerate() {
         assert!(ready.contains(&format!("policy zone-drain: {text}")), "{ready}");
         assert!(told[at].as_str().is_some_and(|told| told.starts_with(text)), "{listed}");
     }
+    let nobody = "policy web: its match has no effect yet: it matches none of 1 pod on nodes";
+    assert!(ready.contains(nobody), "{ready}");
+    fs::remove_file(policies.join("web.wasm")).unwrap();
+    fs::remove_file(policies.join("web.yaml")).unwrap();
     let check = |sidecar: &str, more: &[&str]| {
         fs::write(policies.join("zone-drain.yaml"), sidecar).unwrap();
         let args = ["check", "--snapshot", text(&snapshot), text(&policies)];

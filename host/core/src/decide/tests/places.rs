@@ -28,7 +28,7 @@ struct Board {
     held: Mutex<BTreeMap<String, Arc<Pod>>>,
     bound: Mutex<Vec<Pod>>,
     leader: Leader,
-    has_just_begun: bool,
+    leads_for: Duration,
 }
 
 struct Bound<'b>(&'b Board, Pod);
@@ -62,8 +62,8 @@ impl Binder for Board {
         self.leader.clone()
     }
 
-    fn has_just_begun(&self) -> bool {
-        self.has_just_begun
+    fn leads_for(&self) -> Duration {
+        self.leads_for
     }
 
     fn pod(&self, _: &str, name: &str, _: Instant) -> Result<Arc<Pod>, BindError> {
@@ -102,7 +102,7 @@ fn mk_limit(places: PlaceMode) -> Arc<Member> {
     mk_member("limit", one.function(), |config| config.places = places)
 }
 
-fn mk_world(members: Vec<Arc<Member>>, nodes: &[Json], leader: Leader, has_just_begun: bool) -> (Fixture, Arc<Board>) {
+fn mk_world(members: Vec<Arc<Member>>, nodes: &[Json], leader: Leader, leads_for: Duration) -> (Fixture, Arc<Board>) {
     let fixture = Fixture::new(members, None);
     let board = Arc::new(Board {
         gateway: Arc::downgrade(&fixture.gateway),
@@ -110,7 +110,7 @@ fn mk_world(members: Vec<Arc<Member>>, nodes: &[Json], leader: Leader, has_just_
         held: Mutex::default(),
         bound: Mutex::default(),
         leader,
-        has_just_begun,
+        leads_for,
     });
     board.publish();
     fixture.gateway.set_binder(Arc::clone(&board) as _);
@@ -120,7 +120,7 @@ fn mk_world(members: Vec<Arc<Member>>, nodes: &[Json], leader: Leader, has_just_
 }
 
 fn mk_three_with(places: PlaceMode) -> (Fixture, Arc<Board>) {
-    mk_world(vec![mk_limit(places)], &NODES.map(|name| mk_node(name, &[])), Leader::ThisReplica, false)
+    mk_world(vec![mk_limit(places)], &NODES.map(|name| mk_node(name, &[])), Leader::ThisReplica, Duration::MAX)
 }
 
 /// A pod `a`, or a pod `a@g` of the group `g`.
@@ -169,6 +169,37 @@ fn each_member_of_a_gang_gets_one_node_where_it_counts_for_every_other_pod() {
     assert!(ask(&fixture, "c@g").is_empty() && ask(&fixture, "p").is_empty());
     // It is asked about again: its own place does not stand in its way.
     assert_eq!(ask(&fixture, "a@g"), [given[0]]);
+}
+
+#[test]
+fn under_a_new_leader_the_rest_of_a_gang_goes_before_other_pods() {
+    let nodes = NODES.map(|name| mk_node(name, &[]));
+    for (seconds, is_first) in [(29, true), (30, false)] {
+        let (fixture, board) =
+            mk_world(vec![mk_limit(PlaceMode::Early)], &nodes, Leader::ThisReplica, SECOND * seconds);
+        let bound = mk_pod("a@g").placed_on("n1", &BTreeMap::new(), &BTreeMap::new());
+        board.bound.lock().unwrap().push(bound);
+        board.publish();
+        let change = |pod| WaitingChange::Shown(WaitingPod { pod: mk_pod(pod), nominated: None });
+        let names = cows(&NODES);
+        let filter = |pod| {
+            let query = Query { pod: mk_pod(pod), ..fixture.query(Nodes::Names(&names)) };
+            fixture.gateway.filter("", &query).map(|_| ())
+        };
+        assert_eq!(filter("x@h"), Ok(()), "nobody of the gang waits");
+        fixture.gateway.waiting_changed(change("b@g"));
+        for other in ["x@h", "p"] {
+            assert_eq!(matches!(filter(other), Err(DecideError::NoPlaces(_))), is_first, "{other}");
+        }
+        assert_eq!(filter("b@g"), Ok(()));
+    }
+}
+
+#[test]
+fn an_explanation_says_that_a_pod_gets_one_node_only() {
+    let (fixture, _) = mk_three_with(PlaceMode::Early);
+    let explain = |pod| fixture.gateway.explain("", &mk_pod(pod), "n1").unwrap();
+    assert!(explain("a@g").gets_one_node && !explain("p").gets_one_node);
 }
 
 #[test]
@@ -258,7 +289,7 @@ fn mk_pool() -> (Fixture, Arc<Board>) {
     });
     let nodes: Vec<Json> = (0..150).map(|at| mk_node(&format!("n{at}"), &[])).collect();
     let members = vec![mk_member("pool", pool, |_| {}), mk_limit(PlaceMode::All)];
-    let (fixture, board) = mk_world(members, &nodes, Leader::ThisReplica, false);
+    let (fixture, board) = mk_world(members, &nodes, Leader::ThisReplica, Duration::MAX);
     fixture.gateway.answer_for_whole_cluster();
     let shown = WaitingPod { pod: mk_pod("p"), nominated: None };
     fixture.gateway.waiting_changed(WaitingChange::Shown(shown));
@@ -313,7 +344,7 @@ fn pods_of_one_owner_go_to_the_best_nodes_and_of_equal_ones_to_each_zone_alike()
     let no_last =
         FakePolicy::default().score_each(|view: &View, node| if name_of(view, node) == "n8" { 10 } else { 90 });
     let members = vec![mk_limit(PlaceMode::All), mk_member("best", no_last, |_| {})];
-    let (fixture, board) = mk_world(members, &nodes, Leader::ThisReplica, false);
+    let (fixture, board) = mk_world(members, &nodes, Leader::ThisReplica, Duration::MAX);
     let refs: Vec<&str> = names.iter().map(String::as_str).collect();
     let cows = cows(&refs);
     for pod in 0..6 {
@@ -331,35 +362,37 @@ fn pods_of_one_owner_go_to_the_best_nodes_and_of_equal_ones_to_each_zone_alike()
 
 #[test]
 fn only_the_leader_gives_places_and_only_for_policies_and_clients_that_need_them() {
-    let world = |places, leader, has_just_begun| {
-        mk_world(vec![mk_limit(places)], &NODES.map(|name| mk_node(name, &[])), leader, has_just_begun).0
+    let world = |places, leader, leads_for| {
+        mk_world(vec![mk_limit(places)], &NODES.map(|name| mk_node(name, &[])), leader, leads_for).0
     };
-    for (places, leader, has_just_begun, expected) in [
-        (PlaceMode::Early, Leader::ThisReplica, false, 1),
-        (PlaceMode::None, Leader::ThisReplica, true, 3),
-        (PlaceMode::None, Leader::Nobody("it is vacant".to_owned()), false, 3),
+    for (places, leader, leads_for, expected) in [
+        (PlaceMode::Early, Leader::ThisReplica, Duration::MAX, 1),
+        (PlaceMode::None, Leader::ThisReplica, SECOND, 3),
+        (PlaceMode::None, Leader::Nobody("it is vacant".to_owned()), Duration::MAX, 3),
     ] {
-        assert_eq!(ask(&world(places, leader, has_just_begun), "a@g").len(), expected);
+        assert_eq!(ask(&world(places, leader, leads_for), "a@g").len(), expected);
     }
     // A place that an earlier leader has given may not be known yet: kube-scheduler tries the pod again.
-    for (leader, has_just_begun) in [(Leader::ThisReplica, true), (Leader::Nobody("it is vacant".to_owned()), false)] {
-        let begun = world(PlaceMode::Early, leader, has_just_begun);
+    for (leader, leads_for) in
+        [(Leader::ThisReplica, SECOND), (Leader::Nobody("it is vacant".to_owned()), Duration::MAX)]
+    {
+        let begun = world(PlaceMode::Early, leader, leads_for);
         let names = cows(&NODES);
         let query = Query { pod: mk_pod("a@g"), ..begun.query(Nodes::Names(&names)) };
         let error = begun.gateway.filter("", &query).unwrap_err();
         assert!(matches!(error, DecideError::NoPlaces(_)), "{error}");
     }
-    let peer = world(PlaceMode::Early, Leader::Peer("http://10.0.0.2".into()), false);
+    let peer = world(PlaceMode::Early, Leader::Peer("http://10.0.0.2".into()), Duration::MAX);
     let names = cows(&NODES);
     let query = Query { pod: mk_pod("a@g"), ..peer.query(Nodes::Names(&names)) };
     assert_eq!(peer.gateway.filter("", &query).unwrap_err(), DecideError::Elsewhere("http://10.0.0.2".into()));
-    let leader = world(PlaceMode::Early, Leader::ThisReplica, false);
+    let leader = world(PlaceMode::Early, Leader::ThisReplica, Duration::MAX);
     let others = Query { may_bind: false, ..query.clone() };
     assert!(leader.gateway.filter("", &others).unwrap().0.rejected.is_empty(), "it cannot be kube-scheduler");
     let shadow = Arc::into_inner(mk_limit(PlaceMode::Early)).unwrap();
     let config = PolicyConfig { mode: crate::model::Mode::Shadow, ..shadow.config };
     let nodes = NODES.map(|name| mk_node(name, &[]));
-    let shadow = mk_world(vec![Arc::new(Member { config, ..shadow })], &nodes, Leader::ThisReplica, false).0;
+    let shadow = mk_world(vec![Arc::new(Member { config, ..shadow })], &nodes, Leader::ThisReplica, Duration::MAX).0;
     assert_eq!(ask(&shadow, "a@g").len(), 3);
     // Whole nodes are answered in the same way.
     let objects: Vec<NodeObject> = nodes.iter().map(|node| NodeObject::Json(bytes(node))).collect();

@@ -23,8 +23,11 @@ use crate::{
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// The simulated time of pods in vain.
-const HOURS: u64 = 1;
+/// The simulated time of pods in vain, by `PLIMSOLL_HOURS`.
+fn hours() -> u64 {
+    #[expect(clippy::disallowed_methods, reason = "how long to simulate is said where the test is started")]
+    std::env::var("PLIMSOLL_HOURS").ok().map_or(1, |hours| hours.parse().unwrap())
+}
 
 /// Rejects nodes that are closed: by a fact about the node, or by a label of the pod's namespace.
 fn is_closed(view: &View, node: u32) -> bool {
@@ -394,7 +397,7 @@ impl Simulated {
 
 #[test]
 fn pods_in_vain_cause_few_wakes_however_many_they_are() {
-    let seconds = HOURS * 3_600;
+    let seconds = hours() * 3_600;
     for groups in [&["a"][..], &["a", "b"]] {
         for pods in [1, 2, 20, 64] {
             for flaps in [false, true] {

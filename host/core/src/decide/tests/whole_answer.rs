@@ -403,6 +403,12 @@ fn a_rejection_of_offered_nodes_by_the_model_counts_no_more_once_it_is_certain()
         let named: usize = found.iter().filter(|(text, ..)| text.contains("Insufficient")).map(|(_, all, _)| all).sum();
         assert_eq!(named, expected, "{attempt}: {found:?}");
     }
-    let differences = fixture.gateway.model_differences();
-    assert_eq!(differences.iter().map(|one| &*one.reason).collect::<Vec<_>>(), ["Insufficient example.com/gpu"]);
+    let differences = || fixture.gateway.model_differences().into_iter().map(|one| one.reason).collect::<Vec<_>>();
+    assert_eq!(differences(), ["Insufficient example.com/gpu".into()]);
+    // It goes on as long as it is seen, and ends an hour after that.
+    for (pod, expected) in [(&pod, 1), (&pod, 1), (&mk_pod_of("other"), 1), (&mk_pod_of("other"), 0)] {
+        fixture.clock.advance(Duration::from_mins(35));
+        ask(&fixture, pod, 10..110);
+        assert_eq!(differences().len(), expected);
+    }
 }

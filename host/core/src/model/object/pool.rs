@@ -32,7 +32,11 @@ impl Pool {
     /// The same pod with parts that other pods of the pool may have too.
     #[must_use]
     pub fn share(&mut self, mut pod: Pod) -> Pod {
-        for text in pod.node.iter_mut().chain(&mut pod.priority_class).chain([&mut pod.namespace]) {
+        for text in [&mut pod.node, &mut pod.priority_class, &mut pod.pod_group]
+            .into_iter()
+            .flatten()
+            .chain([&mut pod.namespace])
+        {
             share(&mut self.texts, text);
         }
         if let Some(owner) = &mut pod.controller {

@@ -16,6 +16,17 @@ pub(crate) struct Extent {
     /// Runs of each case in which chance plays a part
     #[arg(long, default_value_t = 5)]
     pub(crate) runs: usize,
+
+    /// Have two gateways, and in each run kill the one that leads once the first pod is bound: cases of volumes and gangs
+    #[arg(long)]
+    pub(crate) kill_leader: bool,
+}
+
+impl Extent {
+    /// The number of gateways of such a case.
+    pub(crate) fn replicas(self) -> usize {
+        1 + usize::from(self.kill_leader)
+    }
 }
 
 fn seconds(text: &str) -> Result<Duration, ParseIntError> {

@@ -1,6 +1,7 @@
 //! A control plane with nodes, plimsoll and a scheduler that asks it, for one case.
 
 use std::{
+    cell::RefCell,
     collections::BTreeMap,
     fs,
     ops::{Deref, Range},
@@ -16,6 +17,9 @@ use crate::api::{Api, Task};
 
 /// The node label that names the pool.
 const POOL: &str = "example.com/pool";
+
+/// A lease that is short, so that the next gateway of several soon leads.
+const GATEWAY_ARGS: [&str; 4] = ["--lease-duration", "4s", "--request-timeout", "2s"];
 
 /// What a case starts with.
 pub(crate) struct Setup {
@@ -40,11 +44,11 @@ pub(crate) struct Lab {
     _watch: Task,
     metrics: SchedulerMetrics,
     _scheduler: Scheduler,
-    _balancer: Balancer,
-    gateways: Vec<Plimsoll>,
-    _policies: TempDir,
+    balancer: Balancer,
+    gateways: RefCell<Vec<Plimsoll>>,
+    policies: TempDir,
     api: Api,
-    _control_plane: ControlPlane,
+    control_plane: ControlPlane,
 }
 
 /// What scheduler and gateways have counted so far.
@@ -108,7 +112,8 @@ impl Lab {
         let wake = json!({"metadata": {"name": "plimsoll-wake"}, "storageClassName": "plimsoll-wake"});
         api.create("/apis/storage.k8s.io/v1/namespaces/default/csistoragecapacities", [wake]).await?;
         api.create("/api/v1/nodes", setup.nodes).await?;
-        let start = |_| control_plane.gateway_with_kubeconfig(policies.path(), &[]);
+        let args: &[&str] = if setup.replicas > 1 { &GATEWAY_ARGS } else { &[] };
+        let start = |_| control_plane.gateway_with_kubeconfig(policies.path(), args);
         let gateways = (0..setup.replicas).map(start).collect::<Result<Vec<_>>>()?;
         wait_until("a gateway to lead", || gateways.iter().position(may_write))?;
         for gateway in &gateways {
@@ -120,11 +125,11 @@ impl Lab {
             _watch: watch,
             metrics,
             _scheduler: scheduler,
-            _balancer: balancer,
-            gateways,
-            _policies: policies,
+            balancer,
+            gateways: gateways.into(),
+            policies,
             api,
-            _control_plane: control_plane,
+            control_plane,
         };
         lab.create_pods([plain("warm-up")]).await?;
         lab.waited("warm-up", Duration::from_mins(1))
@@ -132,6 +137,17 @@ impl Lab {
             .ok_or_else(|| anyhow::anyhow!("the first pod stays unbound"))?;
         lab.delete_pod("default", "warm-up").await;
         Ok(lab)
+    }
+
+    /// Kills the gateway that leads, and starts another one; what the killed one counted is lost.
+    pub(crate) fn kill_leader(&self) -> Result<()> {
+        let mut gateways = self.gateways.borrow_mut();
+        let leader = wait_until("a gateway to lead", || gateways.iter().position(may_write))?;
+        gateways.remove(leader).signal("KILL")?;
+        let new = self.control_plane.gateway_with_kubeconfig(self.policies.path(), &GATEWAY_ARGS)?;
+        self.balancer.add(&new);
+        gateways.push(new);
+        Ok(())
     }
 
     pub(crate) async fn counts(&self) -> Result<Counts> {
@@ -152,7 +168,7 @@ impl Lab {
                 *counts.events.entry(event.to_owned()).or_default() += value;
             }
         }
-        for gateway in &self.gateways {
+        for gateway in self.gateways.borrow().iter() {
             for (series, value) in series(&gateway.get("/metrics")?.body) {
                 match series {
                     r#"plimsoll_wakes_total{result="sent"}"# => counts.wakes += value,
@@ -179,8 +195,9 @@ impl Counts {
     /// What was counted since an earlier time.
     pub(crate) fn since(mut self, earlier: &Self) -> Self {
         self.failed -= earlier.failed;
-        self.wakes -= earlier.wakes;
-        self.refused -= earlier.refused;
+        // Those of a killed gateway are lost.
+        self.wakes = self.wakes.saturating_sub(earlier.wakes);
+        self.refused = self.refused.saturating_sub(earlier.refused);
         self.nominations -= earlier.nominations;
         self.evictions -= earlier.evictions;
         for (event, value) in &earlier.events {

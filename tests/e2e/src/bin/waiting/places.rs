@@ -19,6 +19,9 @@ use crate::{
 /// once a second for the volumes that it waits for, and tries a refused pod again after ten seconds at most.
 const QUIET: [Duration; 2] = [Duration::from_secs(12), Duration::from_millis(100)];
 
+/// For so much longer where a leader was killed: its lease, the start of the next one, and pauses of kube-scheduler.
+const LEADERLESS: Duration = Duration::from_secs(20);
+
 const ZONE: &str = "topology.kubernetes.io/zone";
 const ZONES: [&str; 3] = ["a", "b", "c"];
 
@@ -64,12 +67,13 @@ impl Volumes {
         for (number, node) in all.iter_mut().enumerate() {
             node["metadata"]["labels"][ZONE] = ZONES[number % ZONES.len()].into();
         }
-        let lab = Lab::start(Setup::new(all, Policy::AtMost(self.most, String::new()))).await?;
+        let setup = Setup::new(all, Policy::AtMost(self.most, String::new()));
+        let lab = Lab::start(Setup { replicas: extent.replicas(), ..setup }).await?;
         let _provisioner = volumes::provisioner(&lab, self.reach.label()).await?;
         let before = lab.counts().await?;
         let mut outcomes = vec![];
         for run in 0..extent.runs {
-            outcomes.push(self.once(&lab, &format!("run{run}")).await?);
+            outcomes.push(self.once(&lab, &format!("run{run}"), extent.kill_leader).await?);
             lab.delete_pods("default").await?;
         }
         let mut figures = Figures::default();
@@ -78,7 +82,7 @@ impl Volumes {
         Ok(figures)
     }
 
-    async fn once(self, lab: &Lab, app: &str) -> Result<String> {
+    async fn once(self, lab: &Lab, app: &str, kills: bool) -> Result<String> {
         let names: Vec<String> = (0..self.pods).map(|number| format!("{app}-{number}")).collect();
         if self.is_set {
             // kube-scheduler spreads the pods of a service, so that they rarely meet.
@@ -98,7 +102,7 @@ impl Volumes {
             pod
         };
         lab.create_pods(names.iter().map(with_volume)).await?;
-        settle(lab, &names).await;
+        settle(lab, &names, kills).await?;
         let provisioned = volumes::provisioned(lab).await?;
         let placed = lab.read(|pods| placed(pods, &names));
         let bound: usize = placed.values().sum();
@@ -129,11 +133,11 @@ impl Reach {
 impl Gangs {
     pub(crate) async fn run(self, gang_line: String, extent: Extent) -> Result<Figures> {
         let setup = Setup::new(nodes(self.nodes), Policy::AtMost(1, gang_line));
-        let lab = Lab::start(Setup { has_groups: true, ..setup }).await?;
+        let lab = Lab::start(Setup { has_groups: true, replicas: extent.replicas(), ..setup }).await?;
         let before = lab.counts().await?;
         let (mut outcomes, mut waits) = (vec![], vec![]);
         for run in 0..extent.runs {
-            let (outcome, waited) = self.once(&lab, run).await?;
+            let (outcome, waited) = self.once(&lab, run, extent.kill_leader).await?;
             outcomes.push(outcome);
             waits.extend(waited);
             lab.delete_pods("default").await?;
@@ -145,7 +149,7 @@ impl Gangs {
         Ok(figures)
     }
 
-    async fn once(self, lab: &Lab, run: usize) -> Result<(String, Vec<Option<Duration>>)> {
+    async fn once(self, lab: &Lab, run: usize, kills: bool) -> Result<(String, Vec<Option<Duration>>)> {
         let app = format!("run{run}");
         let group = |gang: usize| {
             json!({"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup", "metadata": {"name": format!("{app}-{gang}")},
@@ -171,7 +175,7 @@ impl Gangs {
         let gangs: Vec<Vec<String>> =
             (0..self.groups).map(|gang| (0..self.members).map(|number| name(gang, number)).collect()).collect();
         let all = [gangs.concat(), singles.clone()].concat();
-        settle(lab, &all).await;
+        settle(lab, &all, kills).await?;
         Ok(lab.read(|pods| {
             let mut bound: Vec<usize> = gangs.iter().map(|gang| count_bound(pods, gang)).collect();
             bound.sort_unstable();
@@ -186,12 +190,18 @@ impl Gangs {
     }
 }
 
-/// Waits until all are bound, or none was bound for a while.
-async fn settle(lab: &Lab, names: &[String]) {
-    let (mut bound, quiet) = (0, QUIET[0] + QUIET[1] * names.len() as u32);
+/// Waits until all are bound, or none was bound for a while; kills the leader in between.
+async fn settle(lab: &Lab, names: &[String], kills: bool) -> Result<()> {
+    let (mut bound, mut quiet) = (0, QUIET[0] + QUIET[1] * names.len() as u32);
+    if kills {
+        lab.until(quiet, |pods| count_bound(pods, names) > 0).await;
+        lab.kill_leader()?;
+        quiet += LEADERLESS;
+    }
     while bound < names.len() && lab.until(quiet, |pods| count_bound(pods, names) > bound).await {
         bound = lab.read(|pods| count_bound(pods, names));
     }
+    Ok(())
 }
 
 fn count_bound(pods: &Pods, names: &[String]) -> usize {

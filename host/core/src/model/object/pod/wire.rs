@@ -34,6 +34,8 @@ pub(super) struct SpecJson<'a> {
     #[serde(borrow)]
     pub(super) affinity: Option<&'a RawValue>,
     #[serde(borrow)]
+    scheduling_group: Option<SchedulingGroupJson<'a>>,
+    #[serde(borrow)]
     containers: Option<Vec<ContainerJson<'a>>>,
     #[serde(borrow)]
     init_containers: Option<Vec<ContainerJson<'a>>>,
@@ -44,6 +46,13 @@ pub(super) struct SpecJson<'a> {
     #[serde(borrow)]
     volumes: Option<Vec<VolumeJson<'a>>>,
     resource_claims: Option<Vec<IgnoredAny>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct SchedulingGroupJson<'a> {
+    #[serde(borrow)]
+    pod_group_name: Option<Cow<'a, str>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -210,6 +219,12 @@ impl PodJson<'_> {
 // === impl SpecJson ===
 
 impl<'a> SpecJson<'a> {
+    /// The pod's group (Kubernetes 1.37, `GenericWorkload`).
+    pub(super) fn pod_group(&self) -> Option<Arc<str>> {
+        let name = self.scheduling_group.as_ref()?.pod_group_name.as_deref()?;
+        (!name.is_empty()).then(|| name.into())
+    }
+
     /// Containers and sidecars run together; each init container runs beside the sidecars before it.
     fn sum<'s>(&'s self, of: impl Fn(&'s ContainerJson<'a>) -> Option<&'s Amounts<'a>>) -> Amounts<'a> {
         let mut running = Amounts::default();
