@@ -46,6 +46,7 @@ Placed priority int placed.priority
 Placed priorityClass string? placed.priority-class
 Placed controller Owner? placed.controller
 Placed phase string? placed.phase
+Placed terminating bool placed.terminating
 Placed created timestamp? placed.created
 Owner apiVersion string -
 Owner kind string -

@@ -90,7 +90,7 @@ fn expressions_see_what_the_contract_has() {
         "node.conditions['Ready'] == 'True' && node.conditions['Other'] == ''",
         "placed.count() == 1 && placed.size() == 1 && placed.count('default', 'app', 'db') == 1",
         "placed.exists(p, p.labels.app == 'db' && has(p.phase) && p.phase == 'Running' && p.request('memory') == quantity('4Gi'))",
-        "placed.map(p, p.name) == ['db-0'] && placed[0].name == 'db-0'",
+        "placed.map(p, p.name) == ['db-0'] && placed[0].name == 'db-0' && !placed[0].terminating",
         "cluster.label('app', 'db').count() == 1 && cluster.namespace('default').label('app', 'db').atLeast(1)",
         "cluster.nodeLabel('ssd', 'true').countUpTo(5) == 1 && cluster.nodesWithLabel('ssd', 'false') == 1",
         "cluster.labelValues('ssd').map(v, v.value) == ['false', 'true']",

@@ -239,6 +239,7 @@ fn of_placed<'v>(placed: Placed<'v>, name: &str) -> Read<'v> {
         "priority" => int(placed.priority()),
         "priorityClass" => text(placed.priority_class().ok_or_else(|| ExecutionError::no_such_key(name))?),
         "controller" => owner(placed.controller(), name)?,
+        "terminating" => Box::new(CelBool::from(placed.terminating())),
         "phase" => text(placed.phase().ok_or_else(|| ExecutionError::no_such_key(name))?),
         "created" => time(placed.created())?,
         _ => return Err(ExecutionError::no_such_key(name)),

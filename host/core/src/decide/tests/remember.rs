@@ -69,6 +69,36 @@ fn a_guest_is_asked_once_for_each_combination_of_values() {
     assert_eq!(filter(&fixture, mk_labelled("again", "a")), (vec![1, 3], vec![0]));
 }
 
+/// By the count of active pods, and by the pods one by one.
+#[test]
+fn a_pod_that_begins_to_terminate_changes_a_remembered_answer() {
+    let count = |view: &View, node| {
+        let (namespace, key, value) = ("web", "app", "web");
+        number(view, Read::PlacedCountActive { node, namespace, key, value })
+    };
+    let each = |view: &View, node| {
+        let stays = |pod: &u32| number(view, Read::Placed(node, *pod, PlacedRead::Terminating)) == 0;
+        (0..number(view, Read::PlacedCount(node)) as u32).filter(stays).count() as i64
+    };
+    let limited = |active: &dyn Fn(&View, u32) -> i64, view: &View, node| {
+        if active(view, node) < 1 { Verdict::Fits } else { unschedulable("taken") }
+    };
+    let by_count = FakePolicy::default().filter_each(move |view, node| limited(&count, view, node));
+    let by_pod = FakePolicy::default().filter_each(move |view, node| limited(&each, view, node));
+    for policy in [by_count, by_pod] {
+        let staying = mk_placed("p", "n2", 1, "1");
+        let mut terminating = staying.clone();
+        terminating["metadata"]["deletionTimestamp"] = "2026-01-31T12:00:00Z".into();
+        let cluster = |pod: &Json| mk_zones(["a"; 4], std::slice::from_ref(pod));
+        let fixture = Fixture::new(vec![mk_member("spread", policy.function(), |_| {})], Some(cluster(&staying)));
+        assert_eq!(filter(&fixture, mk_labelled("p", "a")).0, [1]);
+        fixture.gateway.set_cluster(cluster(&terminating));
+        assert_eq!(filter(&fixture, mk_labelled("p", "a")).0, [0; 0]);
+        fixture.gateway.set_cluster(cluster(&staying));
+        assert_eq!(filter(&fixture, mk_labelled("p", "a")), (vec![1], vec![0]), "it is remembered");
+    }
+}
+
 #[test]
 fn a_value_that_changes_takes_another_branch() {
     let fixture = Fixture::new(vec![mk_same_zone()], Some(mk_zones(["a", "b", "a", "b"], &[])));

@@ -32,7 +32,7 @@ pub struct Pod {
     pub(super) requests: Arc<Quantities>,
     host_ports: Arc<[HostPort]>,
     pub(super) anti_affinity: Option<Arc<AntiAffinity>>,
-    pub(super) pod_group: Option<Arc<str>>,
+    pub(super) group: Option<Arc<str>>,
     pub(super) node: Option<Arc<str>>,
     nomination: Option<Nomination>,
     phase: Option<Phase>,
@@ -260,7 +260,7 @@ impl Pod {
 
     /// `spec.schedulingGroup.podGroupName` as JSON; none for a placed pod.
     pub(crate) fn pod_group(&self) -> Option<&str> {
-        self.pod_group.as_deref()
+        self.group.as_deref()
     }
 
     /// `status.nominatedNodeName` of the pod being scheduled.
@@ -279,7 +279,7 @@ impl Pod {
         let (requests, host_ports) = (Arc::new(wire.effective_requests(is_placed)), wire.spec.host_ports());
         let (text, namespace) =
             (|text: Cow<'_, str>| Box::from(text.as_ref()), Arc::<str>::from(wire.metadata.namespace()));
-        let pod_group = wire.spec.pod_group();
+        let group = wire.spec.pod_group();
         let owners = wire.metadata.owner_references.unwrap_or_default();
         let bound = wire.spec.node_name.filter(|name| !name.is_empty());
         let is_unschedulable = wire.status.is_unschedulable();
@@ -298,7 +298,7 @@ impl Pod {
             requests,
             host_ports,
             anti_affinity: wire.spec.affinity.and_then(|affinity| AntiAffinity::from_json(affinity, &namespace)),
-            pod_group,
+            group,
             nomination: nominated.is_some().then_some(nomination),
             node: bound.or(nominated).map(|name| name.as_ref().into()),
             phase: wire.status.phase.as_deref().and_then(Phase::from_name),

@@ -32,10 +32,8 @@ impl Pool {
     /// The same pod with parts that other pods of the pool may have too.
     #[must_use]
     pub fn share(&mut self, mut pod: Pod) -> Pod {
-        for text in [&mut pod.node, &mut pod.priority_class, &mut pod.pod_group]
-            .into_iter()
-            .flatten()
-            .chain([&mut pod.namespace])
+        for text in
+            [&mut pod.node, &mut pod.priority_class, &mut pod.group].into_iter().flatten().chain([&mut pod.namespace])
         {
             share(&mut self.texts, text);
         }
