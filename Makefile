@@ -3,7 +3,7 @@ CARGO ?= cargo
 export CARGO_TERM_PROGRESS_WHEN ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help generate demo demo-cluster test simulate oracle lint advisories bench throughput waiting soak fuzz e2e matrix fmt guests policies
+.PHONY: help generate demo demo-cluster dist test simulate oracle lint advisories bench throughput waiting soak fuzz e2e matrix fmt guests policies
 
 # The tests that could not run on this machine, with the reason; `make test` prints them at its end.
 SKIPPED := $(CURDIR)/target/skipped-tests
@@ -23,6 +23,9 @@ demo-cluster: first-build policies ## The same story in front of a real API serv
 	@tests/e2e/control-plane/build
 	@$(CARGO) build --workspace --bin plimsoll --bin plimsoll-demo-cluster
 	@target/debug/plimsoll-demo-cluster
+
+dist: ## Build the binary to ship, for Linux with glibc 2.28 or newer, with checksums, in target/dist (needs Python's pip); DIST='amd64 arm64'
+	@.ci/dist
 
 # What other languages than Rust and Go need minutes for.
 NIGHTLY_FEATURES := plimsoll-commands/nightly,plimsoll-policies/nightly

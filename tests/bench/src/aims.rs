@@ -30,6 +30,13 @@ pub(crate) fn judge(report: &mut Report) {
     report.at_most("5,000 names, first request after a start", 20.0, cold, "ms");
     let in_go = ratio(names("languages unseen", 5_000, "plimsoll"), names("languages unseen", 5_000, "rust"));
     report.at_most("5,000 names, unseen pods: policies in Go against Rust", 3.0, in_go, "x");
+    for (what, work, nodes, most) in [
+        ("5,000 names, steady: a rule in CEL against Rust", "cel", 5_000, 1.1),
+        ("500 names, unseen pods: a rule in CEL against Rust", "cel unseen", 500, 3.0),
+    ] {
+        let [cel, rust] = ["plimsoll", "rust"].map(|server| us(work, "names", nodes, 2, server));
+        report.at_most(what, most, ratio(cel, rust), "x");
+    }
     let fifty = ratio(us("steady", "names", 5_000, 50, "plimsoll"), steady);
     report.at_most("5,000 names, 50 policies against 10", 3.0, fifty, "x");
 }

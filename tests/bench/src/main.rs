@@ -5,6 +5,7 @@
 //!  reload     a module swapped under a running plimsoll
 //!  memory     of a plimsoll that watches a large cluster
 //!  languages  the same policies in Go and in Rust
+//!  cel        the same rules in CEL and in Rust
 //!  against    another build of plimsoll, call by call
 //! ```
 //!
@@ -16,6 +17,7 @@
 mod against;
 mod aims;
 mod api_server;
+mod cel;
 mod changed;
 mod cold;
 mod compare;
@@ -61,6 +63,9 @@ fn main() -> Result<ExitCode> {
     }
     if plan.wants("languages names") {
         languages::measure(&plan, &modules, &mut report)?;
+    }
+    if plan.wants("cel names") {
+        cel::measure(&plan, &modules, &mut report)?;
     }
     if plan.wants("reload") {
         reload::measure(&plan, &modules, &mut report)?;

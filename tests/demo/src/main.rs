@@ -17,7 +17,7 @@ use plimsoll_harness::Plimsoll;
 
 use crate::{stage::Stage, story::Story};
 
-/// Show plimsoll at work on a sample cluster: real calls, a hot swap, a crash
+/// Show plimsoll at work on a sample cluster: real calls, an edited rule, a crash
 #[derive(Debug, Parser)]
 #[command(name = "plimsoll-demo")]
 struct Args {
@@ -47,8 +47,8 @@ fn tell(args: &Args) -> Result<()> {
     let mut story = Story::new(&gateway, &stage);
     let third = args.pods as usize / 3;
     story.place(third, "1. A stream of pods, as a scheduler would send them")?;
-    story.swap()?;
-    story.place(third, "   The same stream under the new version")?;
+    story.edit()?;
+    story.place(third, "   The same stream under the new rule")?;
     story.crash()?;
     story.place(args.pods as usize - 2 * third, "   The policy crashes for every train pod; the others decide")?;
     story.show_faults()?;

@@ -20,7 +20,16 @@ pub(crate) struct Stage {
     cache: PathBuf,
 }
 
-const DRAIN_SIDECAR: &str = "# Keeps pods off a zone that is being drained.\norder: 50\nmatch:\n  namespaces: [web]\n";
+/// A rule in CEL.
+const DRAIN: &str = r#"# Keeps pods off a zone that is being drained.
+order: 50
+match:
+  namespaces: [web]
+cel:
+  filter:
+  - expression: node.labels["topology.kubernetes.io/zone"] != "c"
+    message: zone c is being drained
+"#;
 const FRAGILE_SIDECAR: &str = "# Crashes for pods of the app `train`; its faults are ignored.\nonError: ignore\n";
 
 // === impl Stage ===
@@ -48,8 +57,7 @@ impl Stage {
         }
         fs::write(&stage.snapshot, plimsoll_sample::cluster().to_string())?;
         fs::write(&stage.pod, format!("{:#}\n", plimsoll_sample::pod("team-a", "api", 0)))?;
-        fs::write(stage.policies.join("zone-drain.yaml"), DRAIN_SIDECAR)?;
-        stage.put("zone_drain_v1", "zone-drain")?;
+        fs::write(stage.policies.join("zone-drain.yaml"), DRAIN)?;
         Ok(stage)
     }
 
@@ -69,9 +77,11 @@ impl Stage {
         )
     }
 
-    /// Drops the other version of `zone-drain` over the one in force.
-    pub(crate) fn swap_zone_drain(&self) -> Result<()> {
-        self.put("zone_drain_v2", "zone-drain")
+    /// Edits the rule `zone-drain`, and returns its new lines.
+    pub(crate) fn edit_zone_drain(&self) -> Result<String> {
+        let edited = DRAIN.replace("\"c\"", "\"a\"").replace("zone c", "zone a");
+        fs::write(self.policies.join("zone-drain.yaml"), &edited)?;
+        Ok(edited.lines().skip(6).fold(String::new(), |lines, line| lines + "   " + line + "\n"))
     }
 
     /// Drops the policy that crashes.

@@ -54,14 +54,13 @@ impl<'a> Story<'a> {
         Ok(())
     }
 
-    pub(crate) fn swap(&self) -> Result<()> {
-        println!("\n2. Another version of `zone-drain` is dropped into the directory: it drains zone a instead of c");
-        let dropped = Instant::now();
-        self.stage.swap_zone_drain()?;
-        let answered =
-            wait_until("an answer by the new version", || self.load.answered_with("zone a is being drained"))?;
-        let after = answered.saturating_duration_since(dropped);
-        println!("   first answer by it {} after the file appeared", text(after));
+    pub(crate) fn edit(&self) -> Result<()> {
+        println!("\n2. The rule `zone-drain` is edited: it drains zone a instead of c");
+        let saved = Instant::now();
+        print!("{}", self.stage.edit_zone_drain()?);
+        let answered = wait_until("an answer by the new rule", || self.load.answered_with("zone a is being drained"))?;
+        let after = answered.saturating_duration_since(saved);
+        println!("   first answer by it {} after the file was saved", text(after));
         Ok(())
     }
 

@@ -1,12 +1,20 @@
 //! A rule in CEL, from an empty directory to a decision.
 
-use std::fs;
+use std::{fs, path::Path};
 
 use plimsoll_commands::{Printed, plimsoll};
 use plimsoll_harness::{Plimsoll, tempdir, wait_until, workspace};
 use serde_json::{Value, json};
 
 use crate::{run, text};
+
+/// The rule of the README.
+const GOLD: &str = r#"
+cel:
+  filter:
+  - expression: pod.annotations["tier"] != "gold" || node.labels["ssd"] == "true"
+    message: the node has no SSD
+"#;
 
 /// A gold pod and two nodes, whose second has no SSD.
 fn request() -> Value {
@@ -16,6 +24,51 @@ fn request() -> Value {
         json!({"metadata": {"name": "n2", "labels": {"zone": "b"}}}),
     ];
     json!({"Pod": pod, "Nodes": {"metadata": {}, "items": nodes}, "NodeNames": null})
+}
+
+/// A gateway that has these policies, 5,000 nodes with names of their own, of which every third has an SSD, and on the first
+/// 400 labels and 300 pods.
+fn at_size(policies: &Path, rules: &[(&str, &str)]) -> Plimsoll {
+    fs::create_dir(policies).unwrap();
+    for (name, rule) in rules {
+        fs::write(policies.join(format!("{name}.yaml")), rule).unwrap();
+    }
+    let node = |number: usize| {
+        let name = format!("n{number}");
+        let mut labels = json!({"kubernetes.io/hostname": name});
+        if number.is_multiple_of(3) {
+            labels["ssd"] = "true".into();
+        }
+        for label in 0..if number == 0 { 400 } else { 0 } {
+            labels[format!("label-{label}")] = "x".into();
+        }
+        json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}})
+    };
+    let pod = |number: usize| {
+        let metadata = json!({"name": format!("p{number}"), "namespace": "a", "uid": format!("u{number}")});
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"nodeName": "n0"}})
+    };
+    let items: Vec<Value> = (0..5_000).map(node).chain((0..300).map(pod)).collect();
+    let snapshot = policies.with_extension("json");
+    fs::write(&snapshot, json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string()).unwrap();
+    Plimsoll::serve(policies, &["--no-compile-cache", "--request-timeout", "60s", "--snapshot", text(&snapshot)])
+        .unwrap()
+}
+
+/// The reply about all nodes for a pod with one annotation and one label.
+fn filtered(gateway: &Plimsoll, name: &str, tier: &str, label: &str) -> Value {
+    let names: Vec<String> = (0..5_000).map(|number| format!("n{number}")).collect();
+    let metadata =
+        json!({"name": name, "namespace": "a", "uid": name, "annotations": {"tier": tier}, "labels": {label: ""}});
+    gateway.ask("/filter", &json!({"Pod": {"metadata": metadata}, "Nodes": null, "NodeNames": names})).unwrap()
+}
+
+/// The nodes that the guest was asked about, by the gateway's counter.
+fn evaluations(gateway: &Plimsoll, policy: &str) -> u64 {
+    let metrics = gateway.get("/metrics").unwrap().body;
+    let series = format!("plimsoll_policy_evaluations_total{{policy=\"{policy}\",verb=\"filter\",mode=\"enforce\"}} ");
+    let value = metrics.lines().find_map(|line| line.strip_prefix(&series));
+    value.map_or(0, |value| value.parse().unwrap())
 }
 
 /// Waits until the gateway rejects the node for this reason.
@@ -55,6 +108,42 @@ fn a_new_rule_passes_its_cases_and_decides_at_once_and_a_wrong_edit_does_not() {
     wait_for_reason(&gateway, "n2", "gold: the node is slow");
     let listed: Value = serde_json::from_str(&gateway.get("/api/policies").unwrap().body).unwrap();
     assert_eq!(listed["policies"][0]["verbs"], json!(["filter", "validate"]));
+}
+
+#[test]
+fn a_rule_about_5000_nodes_asks_its_guest_once_for_each_value_and_then_never() {
+    let folder = tempdir().unwrap();
+    let gateway = at_size(&folder.path().join("policies"), &[("gold", GOLD)]);
+    for name in ["first", "second", "third"] {
+        let reply = filtered(&gateway, name, "gold", "any");
+        let (fit, rejected) = (&reply["NodeNames"], &reply["FailedAndUnresolvableNodes"]);
+        assert_eq!((fit.as_array().unwrap().len(), rejected.as_object().unwrap().len()), (1_667, 3_333));
+        assert_eq!(rejected["n4999"], "gold: the node has no SSD");
+        assert_eq!(evaluations(&gateway, "gold"), 2, "with an SSD and without, asked about the {name} pod");
+    }
+    assert_eq!(filtered(&gateway, "fourth", "silver", "any")["NodeNames"].as_array().unwrap().len(), 5_000);
+    let last = evaluations(&gateway, "gold");
+    assert!(last <= 4, "{last}");
+}
+
+#[test]
+fn a_rule_that_reads_too_much_fails_by_name_and_the_next_request_is_served() {
+    let folder = tempdir().unwrap();
+    let greedy = r#"
+match: {podSelector: {matchExpressions: [{key: greedy, operator: Exists}]}}
+timeout: 30s
+cel:
+  filter:
+  - expression: node.labels.all(k, placed.all(p, p.labels[k] == ""))
+    message: a pod has a label of the node
+"#;
+    let gateway = at_size(&folder.path().join("policies"), &[("gold", GOLD), ("greedy", greedy)]);
+    let reply = filtered(&gateway, "greedy", "gold", "greedy");
+    let error = reply["Error"].as_str().unwrap();
+    let named = "policy greedy failed to filter: panic: /filter/0/expression:1:1: `node.labels.all(k, placed.all(p, ";
+    assert!(error.starts_with(named) && error.contains("its loops have more than 100,000 steps"), "{error}");
+    let reply = filtered(&gateway, "next", "gold", "modest");
+    assert_eq!(reply["NodeNames"].as_array().unwrap().len(), 1_667, "{}", reply["Error"]);
 }
 
 #[test]

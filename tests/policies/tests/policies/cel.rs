@@ -19,7 +19,12 @@ fn module() -> PathBuf {
     workspace().join("plugin-sdk/cel/cel.wasm")
 }
 
+/// A pod, and a node with one pod.
 fn view() -> View {
+    view_of(1)
+}
+
+fn view_of(pods: usize) -> View {
     let text = "a".repeat(100_000);
     let pod = format!(
         r#"{{"metadata":{{"name":"web-0","namespace":"shop","labels":{{"app":"web","tier":"gold"}},"annotations":{{"driver":"535.104.05",
@@ -27,12 +32,13 @@ fn view() -> View {
     );
     let node = r#"{"metadata":{"name":"n0","labels":{"ssd":"true","gpu-driver":"550.54.14","weight":"3"}},
         "status":{"allocatable":{"cpu":"8","memory":"32Gi","example.com/gpu":"4"},"conditions":[{"type":"Ready","status":"True"}]}}"#;
-    let placed =
-        r#"{"metadata":{"name":"db-0","namespace":"shop","uid":"u","labels":{"app":"db"}},"spec":{"nodeName":"n0"}}"#;
-    let cluster = Cluster::from_objects(
-        vec![Node::from_json(node.into()).unwrap()],
-        vec![Pod::placed_from_json(placed.as_bytes()).unwrap()],
-    );
+    let placed = |number: usize| {
+        let metadata =
+            format!(r#"{{"name":"db-{number}","namespace":"shop","uid":"u{number}","labels":{{"app":"db"}}}}"#);
+        let placed = format!(r#"{{"metadata":{metadata},"spec":{{"nodeName":"n0"}}}}"#);
+        Pod::placed_from_json(placed.as_bytes()).unwrap()
+    };
+    let cluster = Cluster::from_objects(vec![Node::from_json(node.into()).unwrap()], (0..pods).map(placed).collect());
     View::new(Arc::new(Pod::from_json(pod.into()).unwrap()), Arc::new(cluster), Arc::from([0]), 1_780_000_000)
 }
 
@@ -64,17 +70,24 @@ fn the_guest_in_the_repository_answers_as_its_source() {
 #[test]
 fn a_hostile_rule_ends_with_a_named_fault_or_is_refused() {
     let policy = load(&module());
-    let within = |settings: &str, millis: u64| -> Ask {
+    let ask_of = |placed: usize, settings: &str, millis: u64| -> Ask {
         let limits = Limits::until(Instant::now() + Duration::from_millis(millis), 64 << 20);
-        Ask::new("test".into(), Arc::new(view().with_settings(settings.into())), limits)
+        Ask::new("test".into(), Arc::new(view_of(placed).with_settings(settings.into())), limits)
     };
+    let within = |settings: &str, millis: u64| ask_of(1, settings, millis);
     let filter = |expression: &str| policy.filter(&within(&condition(expression), 2_000), &[0]);
     let loops =
         "lists.range(1000).all(a, lists.range(1000).all(b, lists.range(1000).all(c, a + b + c != pod.priority - 99)))";
-    let Err(Fault { kind, detail, .. }) = filter(loops) else { panic!("{loops}") };
-    assert_eq!(kind, FaultKind::Panic);
-    assert!(detail.contains("/filter/0/expression:1:26: `lists.range(1000).all(b, "), "{detail}");
-    assert!(detail.contains("its loops have more than 100,000 steps"), "{detail}");
+    let reads = "placed.all(a, placed.all(b, cluster.label('app', a.name + b.name).count() == 0))";
+    for (expression, named) in [
+        (loops, "/filter/0/expression:1:26: `lists.range(1000).all(b, "),
+        (reads, "/filter/0/expression:1:1: `placed.all(a, placed.all(b, cluster.label('app', "),
+    ] {
+        let found = policy.filter(&ask_of(400, &condition(expression), 30_000), &[0]);
+        let Err(Fault { kind: FaultKind::Panic, detail, .. }) = found else { panic!("{expression}: {found:?}") };
+        assert!(detail.contains(named) && detail.contains("its loops have more than 100,000 steps"), "{detail}");
+    }
+    assert_eq!(filter("pod.priority == 7"), Ok(vec![Verdict::Fits]));
 
     let grown = format!("pod.annotations['text']{}.size() > 1", ".replace('a', 'aaaaaaaa')".repeat(8));
     assert_eq!(filter(&grown).map_err(|fault| fault.kind), Err(FaultKind::Memory));
