@@ -53,7 +53,7 @@ pub(crate) use model_watch::{ModelVerdict, ModelWatch};
 pub(crate) use node_cache::NodeCache;
 pub(crate) use nominations::{LONGEST_NOMINATION, NominationNews, Nominations, place_of};
 pub(crate) use places::{
-    EarlyPod, GANGS_OF_EARLIER_LEADER, MAX_LIFETIME, PLACES_OF_EARLIER_LEADER, TentativePlaces, best_of, early_pod,
+    EarlyPod, MAX_LIFETIME, PLACES_OF_EARLIER_LEADER, PODS_OF_EARLIER_LEADER, TentativePlaces, best_of, early_pod,
     keep_best, place_mode,
 };
 pub(crate) use preempt::{preempt, shadow_preempt};

@@ -44,9 +44,9 @@ pub(crate) const MAX_LIFETIME: Duration = Duration::from_mins(11);
 /// The time for which pods may have tentative places that an earlier leader has given.
 pub(crate) const PLACES_OF_EARLIER_LEADER: Duration = Duration::from_secs(2);
 
-/// The time for which the rest of a gang that an earlier leader has bound in part goes before other pods: kube-scheduler
-/// tries it again after 10 s at most.
-pub(crate) const GANGS_OF_EARLIER_LEADER: Duration = Duration::from_secs(30);
+/// The time for which pods of gangs or with volumes that are bound under an earlier leader go first: kube-scheduler tries
+/// them again after 10 s at most.
+pub(crate) const PODS_OF_EARLIER_LEADER: Duration = Duration::from_secs(30);
 
 /// Maximum places.
 const MAX_PLACES: usize = 10_000;

@@ -10,7 +10,7 @@ use super::state::{Gateway, PostReplyWork, Work};
 use crate::{
     decide::{
         self, BindOutcome, BindReport, Bound, Caller, CandidateQuery, DecideError, EarlyPod, Explanation,
-        FilterOutcome, GANGS_OF_EARLIER_LEADER, Group, KnownNodes, MAX_LIFETIME, Nodes, PLACES_OF_EARLIER_LEADER,
+        FilterOutcome, Group, KnownNodes, MAX_LIFETIME, Nodes, PLACES_OF_EARLIER_LEADER, PODS_OF_EARLIER_LEADER,
         PreemptOutcome, Query, RequestContext, Roster, ScoreScale, Survey, Unbound,
     },
     model::{BindQuery, Cluster, Leader, Mode, Pod, RequestId, Verb, cluster::OwnPlace, facts::Moment},
@@ -125,34 +125,38 @@ impl Deciding<'_> {
         let (Some(binder), Some(_)) = (gateway.binder.get(), gateway.places.get()) else { return Ok(None) };
         let Some(mode) = decide::place_mode(&self.group, query, self.cluster()) else { return Ok(None) };
         let early = decide::early_pod(mode, &query.pod, self.cluster());
-        let is_after_a_gang = || self.is_after_a_gang(&query.pod);
+        let is_after_begun_pods = || self.is_after_begun_pods(&query.pod, early.as_ref());
         match binder.leader() {
             // A leader before this one may have given places that only the watch will show. A pod with a node of its own
             // choice would be half of a gang, or tied to a full node; after an error kube-scheduler tries it again.
             Leader::ThisReplica if early.is_some() && binder.leads_for() < PLACES_OF_EARLIER_LEADER => {
                 Err(DecideError::NoPlaces("this one leads for less than 2 s".to_owned()))
             }
-            Leader::ThisReplica if binder.leads_for() < GANGS_OF_EARLIER_LEADER && is_after_a_gang() => {
-                let why = "this one leads for less than 30 s, and a gang that is bound in part goes first";
+            Leader::ThisReplica if binder.leads_for() < PODS_OF_EARLIER_LEADER && is_after_begun_pods() => {
+                let why = "this one leads for less than 30 s, and pods go first whose gang or volumes are bound";
                 Err(DecideError::NoPlaces(why.to_owned()))
             }
             Leader::ThisReplica => Ok(early),
             // kube-scheduler may reach any replica; only the leader gives places.
-            Leader::Peer(url) if early.is_some() || is_after_a_gang() => Err(DecideError::Elsewhere(url)),
+            Leader::Peer(url) if early.is_some() || is_after_begun_pods() => Err(DecideError::Elsewhere(url)),
             Leader::Nobody(why) if early.is_some() => Err(DecideError::NoPlaces(why)),
             Leader::Peer(_) | Leader::Nobody(_) => Ok(None),
         }
     }
 
-    /// Whether the pod is of no gang that is bound in part, and a pod of such a gang waits: binds fail as a leader ends, and
-    /// with another gang on the nodes that were left neither would ever be whole.
-    fn is_after_a_gang(&self, pod: &Pod) -> bool {
+    /// Whether a pod waits that has begun and this one has not: binds fail as a leader ends, and with others on the nodes
+    /// that were left a gang is bound in part for ever, and a volume ties its pod to a full node.
+    ///
+    /// A pod has begun if another member of its gang is bound, or, for one that gets one node, if all its volumes are.
+    fn is_after_begun_pods(&self, pod: &Pod, early: Option<&EarlyPod>) -> bool {
         let Some(cluster) = self.cluster() else { return false };
         let placed = cluster.slots().iter().flat_map(|slot| slot.placed.iter().flat_map(|placed| placed.pods()));
         let bound = placed.filter(|pod| pod.pod_group().is_some() && cluster.is_bound(pod.uid()));
         let gangs: HashSet<_> = bound.map(|pod| (pod.namespace(), pod.pod_group())).collect();
-        let is_begun = |pod: &Pod| gangs.contains(&(pod.namespace(), pod.pod_group()));
-        !gangs.is_empty() && !is_begun(pod) && self.gateway.waiting.any_shown(is_begun)
+        let has_volumes = |pod: &Pod| !pod.volume_claims().is_empty() && cluster.has_late_volumes(pod) == Some(false);
+        let has_begun =
+            |pod: &Pod| gangs.contains(&(pod.namespace(), pod.pod_group())) || (early.is_some() && has_volumes(pod));
+        !has_begun(pod) && self.gateway.waiting.any_shown(has_begun)
     }
 
     /// Leaves the pod the best node of those that fit, and counts it there.

@@ -13,8 +13,9 @@ use crate::{
     decide::{BindOutcome, DecideError, Member, NodeObject, Nodes, Query, Unbound},
     gateway::Gateway,
     model::{
-        BindError, BindQuery, Binder, Binding, Clock, Cluster, IsUnchanged, Leader, Node, NominatedFor, NotReserved,
-        PlaceMode, Places, Pod, PolicyConfig, Read, Reservation, Value, Verdict, View, WaitingChange, WaitingPod,
+        BindError, BindQuery, Binder, Binding, BoundClaims, Claim, Clock, Cluster, IsUnchanged, Leader, Node,
+        NominatedFor, NotReserved, PlaceMode, Places, Pod, PolicyConfig, Read, Reservation, Value, Verdict, View,
+        WaitingChange, WaitingPod,
     },
 };
 
@@ -29,6 +30,7 @@ struct Board {
     bound: Mutex<Vec<Pod>>,
     leader: Leader,
     leads_for: Duration,
+    claims: Mutex<BoundClaims>,
 }
 
 struct Bound<'b>(&'b Board, Pod);
@@ -41,6 +43,7 @@ impl Board {
         let pods = bound.into_iter().chain(held.iter().map(|pod| Pod::clone(pod))).collect();
         let reserved = held.iter().map(|pod| (pod.uid().into(), Arc::clone(pod))).collect();
         let cluster = Cluster::from_objects(nodes, pods).with_reserved(Arc::new(reserved));
+        let cluster = cluster.with_bound_claims(Some(Arc::new(self.claims.lock().unwrap().clone())));
         self.gateway.upgrade().unwrap().set_cluster(Arc::new(cluster.with_tentative_places(held.into())));
     }
 }
@@ -111,6 +114,7 @@ fn mk_world(members: Vec<Arc<Member>>, nodes: &[Json], leader: Leader, leads_for
         bound: Mutex::default(),
         leader,
         leads_for,
+        claims: Mutex::default(),
     });
     board.publish();
     fixture.gateway.set_binder(Arc::clone(&board) as _);
@@ -123,14 +127,18 @@ fn mk_three_with(places: PlaceMode) -> (Fixture, Arc<Board>) {
     mk_world(vec![mk_limit(places)], &NODES.map(|name| mk_node(name, &[])), Leader::ThisReplica, Duration::MAX)
 }
 
-/// A pod `a`, or a pod `a@g` of the group `g`.
+/// A pod `a`, a pod `a@g` of the group `g`, or a pod `a=c` with the claim `c`.
 fn mk_pod(text: &str) -> Arc<Pod> {
+    let (text, claim) = text.split_once('=').unwrap_or((text, ""));
     let (uid, gang) = text.split_once('@').unwrap_or((text, ""));
     let owner = json!([{"kind": "StatefulSet", "name": "set", "uid": "set", "controller": true}]);
     let mut pod =
         json!({"metadata": {"name": text, "namespace": "ml", "uid": uid, "ownerReferences": owner}, "spec": {}});
     if !gang.is_empty() {
         pod["spec"]["schedulingGroup"] = json!({"podGroupName": gang});
+    }
+    if !claim.is_empty() {
+        pod["spec"]["volumes"] = json!([{"name": "v", "persistentVolumeClaim": {"claimName": claim}}]);
     }
     Arc::new(Pod::from_json(bytes(&pod)).unwrap())
 }
@@ -172,7 +180,7 @@ fn each_member_of_a_gang_gets_one_node_where_it_counts_for_every_other_pod() {
 }
 
 #[test]
-fn under_a_new_leader_the_rest_of_a_gang_goes_before_other_pods() {
+fn under_a_new_leader_the_rest_of_a_gang_and_pods_with_bound_volumes_go_first() {
     let nodes = NODES.map(|name| mk_node(name, &[]));
     for (seconds, is_first) in [(29, true), (30, false)] {
         let (fixture, board) =
@@ -192,6 +200,14 @@ fn under_a_new_leader_the_rest_of_a_gang_goes_before_other_pods() {
             assert_eq!(matches!(filter(other), Err(DecideError::NoPlaces(_))), is_first, "{other}");
         }
         assert_eq!(filter("b@g"), Ok(()));
+
+        fixture.gateway.waiting_changed(WaitingChange::Gone("b".into()));
+        assert_eq!(filter("y=late"), Ok(()), "no pod has begun");
+        board.claims.lock().unwrap().set(&Claim::unbound("ml", "bound"), true);
+        board.publish();
+        fixture.gateway.waiting_changed(change("z=bound"));
+        assert_eq!(matches!(filter("y=late"), Err(DecideError::NoPlaces(_))), is_first);
+        assert_eq!((filter("z=bound"), filter("p")), (Ok(()), Ok(())));
     }
 }
 
