@@ -298,7 +298,7 @@ fn a_fault_names_the_part_that_failed() {
         ("[1, 2].all(x, x / (pod.priority - 10) == 1)", "cel: /filter/0/expression:1:15: `x / (pod.priority - 10)`: "),
         (
             "lists.range(400).all(x, lists.range(400).all(y, x + y != pod.priority - 9000))",
-            "cel: /filter/0/expression:1:1: `lists.range(400).all(x, lists.range(400).all(y, x + y != pod.priority - 9000))`: its loops have more than 100,000 steps",
+            "cel: /filter/0/expression:1:1: `lists.range(400).all(x, lists.range(400).all(y, x + y != pod.priority - 9000))`: its loops have more than 20,000 steps",
         ),
         (
             "pod.priority > 100 || placed[7].name == ''",

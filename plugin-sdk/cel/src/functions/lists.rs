@@ -19,8 +19,8 @@ pub(crate) const KEYS: &str = "@keys";
 /// The list that a loop runs over, with its steps counted.
 pub(crate) const RANGE: &str = "@range";
 
-/// Maximum steps of all loops of one evaluation. A deadline would not say which loop it was.
-const MAX_STEPS: usize = 100_000;
+/// Maximum steps of all loops of one evaluation: with a read in each some 20 ms. A deadline would not say which loop it was.
+const MAX_STEPS: usize = 20_000;
 
 thread_local! {
     static STEPS: Cell<usize> = const { Cell::new(0) };
@@ -39,7 +39,7 @@ pub(crate) fn is_of_steps(error: &ExecutionError) -> bool {
 fn count(steps: usize) -> Result<(), ExecutionError> {
     let total = STEPS.get().saturating_add(steps);
     STEPS.set(total);
-    if total > MAX_STEPS { Err(failed(RANGE, "its loops have more than 100,000 steps")) } else { Ok(()) }
+    if total > MAX_STEPS { Err(failed(RANGE, "its loops have more than 20,000 steps")) } else { Ok(()) }
 }
 
 pub(super) fn declare(env: &mut Env) -> Result<(), DeclarationError> {

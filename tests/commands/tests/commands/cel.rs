@@ -141,7 +141,7 @@ cel:
     let reply = filtered(&gateway, "greedy", "gold", "greedy");
     let error = reply["Error"].as_str().unwrap();
     let place = "greedy.yaml:6:17: cel.filter[0].expression: `node.labels.all(k, placed.all(p, ";
-    let parts = ["policy greedy failed to filter: ", place, "its loops have more than 100,000 steps"];
+    let parts = ["policy greedy failed to filter: ", place, "its loops have more than 20,000 steps"];
     assert!(parts.iter().all(|part| error.contains(part)), "{error}");
     let reply = filtered(&gateway, "next", "gold", "modest");
     assert_eq!(reply["NodeNames"].as_array().unwrap().len(), 1_667, "{}", reply["Error"]);

@@ -85,7 +85,7 @@ fn a_hostile_rule_ends_with_a_named_fault_or_is_refused() {
     ] {
         let found = policy.filter(&ask_of(400, &condition(expression), 30_000), &[0]);
         let Err(Fault { kind: FaultKind::Panic, detail, .. }) = found else { panic!("{expression}: {found:?}") };
-        assert!(detail.contains(named) && detail.contains("its loops have more than 100,000 steps"), "{detail}");
+        assert!(detail.contains(named) && detail.contains("its loops have more than 20,000 steps"), "{detail}");
     }
     assert_eq!(filter("pod.priority == 7"), Ok(vec![Verdict::Fits]));
 
