@@ -287,6 +287,11 @@ impl WaitingPods {
         self.0.lock().pods.get(uid).and_then(|entry| entry.nominated.clone())
     }
 
+    /// The pod as it was seen last.
+    pub(crate) fn pod(&self, uid: &str) -> Option<Arc<Pod>> {
+        self.0.lock().pods.get(uid).map(|entry| Arc::clone(&entry.pod))
+    }
+
     /// Whether the watch shows such a pod.
     pub(crate) fn any_shown(&self, is_such: impl Fn(&Pod) -> bool) -> bool {
         self.0.lock().pods.values().any(|entry| entry.is_shown && is_such(&entry.pod))

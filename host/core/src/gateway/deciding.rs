@@ -13,8 +13,11 @@ use crate::{
         FilterOutcome, Group, KnownNodes, MAX_LIFETIME, Nodes, PLACES_OF_EARLIER_LEADER, PODS_OF_EARLIER_LEADER,
         PreemptOutcome, Query, RequestContext, Roster, ScoreScale, Survey, Unbound,
     },
-    model::{BindQuery, Cluster, Leader, Mode, Pod, RequestId, Verb, cluster::OwnPlace, facts::Moment},
+    model::{BindQuery, Binder, Cluster, Leader, Mode, Pod, RequestId, Verb, cluster::OwnPlace, facts::Moment},
 };
+
+/// Why a pod has no node yet under a new leader.
+const GOES_AFTER: &str = "this one leads for less than 30 s, and pods go first whose gang or volumes are bound";
 
 /// A request to one group: all of it is decided from what was in force when it began.
 pub struct Deciding<'g> {
@@ -125,37 +128,39 @@ impl Deciding<'_> {
         let (Some(binder), Some(_)) = (gateway.binder.get(), gateway.places.get()) else { return Ok(None) };
         let Some(mode) = decide::place_mode(&self.group, query, self.cluster()) else { return Ok(None) };
         let early = decide::early_pod(mode, &query.pod, self.cluster());
-        let is_after_begun_pods = || self.is_after_begun_pods(&query.pod, early.as_ref());
         match binder.leader() {
             // A leader before this one may have given places that only the watch will show. A pod with a node of its own
             // choice would be half of a gang, or tied to a full node; after an error kube-scheduler tries it again.
             Leader::ThisReplica if early.is_some() && binder.leads_for() < PLACES_OF_EARLIER_LEADER => {
                 Err(DecideError::NoPlaces("this one leads for less than 2 s".to_owned()))
             }
-            Leader::ThisReplica if binder.leads_for() < PODS_OF_EARLIER_LEADER && is_after_begun_pods() => {
-                let why = "this one leads for less than 30 s, and pods go first whose gang or volumes are bound";
-                Err(DecideError::NoPlaces(why.to_owned()))
+            Leader::ThisReplica if self.goes_after(binder.as_ref(), &query.pod, early.is_some()) => {
+                Err(DecideError::NoPlaces(GOES_AFTER.to_owned()))
             }
             Leader::ThisReplica => Ok(early),
             // kube-scheduler may reach any replica; only the leader gives places.
-            Leader::Peer(url) if early.is_some() || is_after_begun_pods() => Err(DecideError::Elsewhere(url)),
+            Leader::Peer(url) if early.is_some() => Err(DecideError::Elsewhere(url)),
             Leader::Nobody(why) if early.is_some() => Err(DecideError::NoPlaces(why)),
+            // The leader is asked for the bind, too.
             Leader::Peer(_) | Leader::Nobody(_) => Ok(None),
         }
     }
 
-    /// Whether a pod waits that has begun and this one has not: binds fail as a leader ends, and with others on the nodes
-    /// that were left a gang is bound in part for ever, and a volume ties its pod to a full node.
+    /// Whether this replica has begun to lead lately, and a pod waits that had begun before and this one had not: binds fail
+    /// as a leader ends, and with others on the nodes that were left a gang is bound in part for ever, and a volume ties
+    /// its pod to a full node.
     ///
     /// A pod has begun if another member of its gang is bound, or, for one that gets one node, if all its volumes are.
-    fn is_after_begun_pods(&self, pod: &Pod, early: Option<&EarlyPod>) -> bool {
-        let Some(cluster) = self.cluster() else { return false };
+    fn goes_after(&self, binder: &dyn Binder, pod: &Pod, gets_one_node: bool) -> bool {
+        let Some(cluster) = self.cluster().filter(|_| binder.leads_for() < PODS_OF_EARLIER_LEADER) else {
+            return false;
+        };
         let placed = cluster.slots().iter().flat_map(|slot| slot.placed.iter().flat_map(|placed| placed.pods()));
         let bound = placed.filter(|pod| pod.pod_group().is_some() && cluster.is_bound(pod.uid()));
         let gangs: HashSet<_> = bound.map(|pod| (pod.namespace(), pod.pod_group())).collect();
         let has_volumes = |pod: &Pod| !pod.volume_claims().is_empty() && cluster.has_late_volumes(pod) == Some(false);
         let has_begun =
-            |pod: &Pod| gangs.contains(&(pod.namespace(), pod.pod_group())) || (early.is_some() && has_volumes(pod));
+            |pod: &Pod| gangs.contains(&(pod.namespace(), pod.pod_group())) || (gets_one_node && has_volumes(pod));
         !has_begun(pod) && self.gateway.waiting.any_shown(has_begun)
     }
 
@@ -260,6 +265,11 @@ impl Deciding<'_> {
                 return Ok((BindOutcome::Forward(url), None));
             }
             Leader::Nobody(why) => return Err(Unbound::NoLeader(why).into()),
+        }
+        let has_place = gateway.early.has(&query.uid);
+        let is_after = |pod: Arc<Pod>| self.group.reads_pods() && self.goes_after(binder.as_ref(), &pod, false);
+        if !has_place && gateway.waiting.pod(&query.uid).is_some_and(is_after) {
+            return Err(DecideError::NoPlaces(GOES_AFTER.to_owned()));
         }
         let caller = self.caller(query.received);
         // A pod that has a place, is nominated, or may have a place that an earlier leader has given, does not yield to others.

@@ -199,6 +199,9 @@ fn under_a_new_leader_the_rest_of_a_gang_and_pods_with_bound_volumes_go_first() 
         for other in ["x@h", "p"] {
             assert_eq!(matches!(filter(other), Err(DecideError::NoPlaces(_))), is_first, "{other}");
         }
+        // Another replica has answered the filter.
+        fixture.gateway.waiting_changed(change("p"));
+        assert_eq!(matches!(bind(&fixture, "p", "n2"), Err(DecideError::NoPlaces(_))), is_first);
         assert_eq!(filter("b@g"), Ok(()));
 
         fixture.gateway.waiting_changed(WaitingChange::Gone("b".into()));
