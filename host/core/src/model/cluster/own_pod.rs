@@ -68,6 +68,9 @@ impl Cluster {
     /// The same cluster without these pods; none if no node has any of them. It shares the values that were read of other
     /// nodes, and no snapshot follows it.
     pub(crate) fn without_all(&self, pods: &[PlacedPod]) -> Option<Self> {
+        if pods.is_empty() {
+            return None;
+        }
         let (mut slots, mut changed) = (self.slots.clone(), Vec::new());
         for PlacedPod { pod, node } in pods {
             let Some(slot) = node.as_ref().and_then(|node| self.find(node.name())) else { continue };
