@@ -42,7 +42,7 @@ pub(crate) struct Checker {
     pub(crate) problems: Vec<Problem>,
     /// The reads of all rules: those of a variable that none names are not among them.
     pub(crate) described: BTreeSet<&'static str>,
-    /// What is allowed, and costs more than its author may think.
+    /// What is allowed, and most likely not what its author wants.
     pub(crate) remarks: Vec<Problem>,
     settings: Ty,
     facts: Vec<String>,

@@ -28,7 +28,7 @@ impl fmt::Display for Problem {
     /// `cel: POINTER:LINE:COLUMN: TEXT`, on one line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { pointer, line, column, text } = self;
-        write!(f, "cel: {pointer}:{line}:{column}: {}", text.replace('\n', " "))
+        write!(f, "cel: {pointer}:{line}:{column}: {}", text.replace(char::is_control, " "))
     }
 }
 

@@ -133,8 +133,9 @@ impl Compiled {
     pub(crate) fn describe(&self) -> String {
         let verbs = [("filter", !self.filter.is_empty()), ("score", self.score.is_some()), ("bind", self.bind)];
         let verbs: Vec<_> = verbs.into_iter().filter_map(|(verb, is_there)| is_there.then_some(verb)).collect();
-        let remarks: Vec<_> = self.remarks.iter().map(Problem::to_string).collect();
-        format!(r#"{{"verbs":{verbs:?},"reads":{:?},"remarks":{remarks:?}}}"#, self.reads.iter().collect::<Vec<_>>())
+        let quoted = |text: String| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
+        let remarks = self.remarks.iter().map(|remark| quoted(remark.to_string())).collect::<Vec<_>>().join(", ");
+        format!(r#"{{"verbs":{verbs:?},"reads":{:?},"remarks":[{remarks}]}}"#, Vec::from_iter(&self.reads))
     }
 
     /// The first condition that a node does not fulfil.

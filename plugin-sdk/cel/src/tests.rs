@@ -274,6 +274,10 @@ fn a_setting_that_is_misspelt_is_remarked() {
     let remarks =
         r#""remarks":["cel: /score:1:1: the settings have no `maxx`, which is allowed; did you mean `max`?"]}"#;
     assert!(error.ends_with(remarks), "{error}");
+    // The description is JSON, whatever a name has.
+    let text = "describe: true\ncel: {score: 'settings[?\"maximum\\u200bOf\\tPods\"].orValue(4) + pod.priority'}\nsettings: {maximumOfPods: 4}\n";
+    let error = settings::<Cel>(text).unwrap_err();
+    assert!(error.contains("have no `maximum\u{200b}Of Pods`, which"), "{error}");
 }
 
 #[test]

@@ -122,7 +122,7 @@ impl Deciding<'_> {
     /// Whether the pod gets one node, and a tentative place there.
     ///
     /// # Errors
-    /// If another replica gives places, none does, or a gang goes first.
+    /// If another replica gives places, none does, or pods that have begun go first.
     fn early_pod(&self, query: &Query<'_>) -> Result<Option<EarlyPod>, DecideError> {
         let gateway = self.gateway;
         let (Some(binder), Some(_)) = (gateway.binder.get(), gateway.places.get()) else { return Ok(None) };
@@ -155,13 +155,18 @@ impl Deciding<'_> {
         let Some(cluster) = self.cluster().filter(|_| binder.leads_for() < PODS_OF_EARLIER_LEADER) else {
             return false;
         };
+        let waiting = &self.gateway.waiting;
+        let has_volumes = |pod: &Pod| !pod.volume_claims().is_empty() && cluster.has_late_volumes(pod) == Some(false);
+        let is_tied = |pod: &Pod| gets_one_node && has_volumes(pod);
+        // Most clusters have no gang that waits, and need no look at each placed pod.
+        if !waiting.any_shown(|pod| pod.pod_group().is_some() || is_tied(pod)) {
+            return false;
+        }
         let placed = cluster.slots().iter().flat_map(|slot| slot.placed.iter().flat_map(|placed| placed.pods()));
         let bound = placed.filter(|pod| pod.pod_group().is_some() && cluster.is_bound(pod.uid()));
         let gangs: HashSet<_> = bound.map(|pod| (pod.namespace(), pod.pod_group())).collect();
-        let has_volumes = |pod: &Pod| !pod.volume_claims().is_empty() && cluster.has_late_volumes(pod) == Some(false);
-        let has_begun =
-            |pod: &Pod| gangs.contains(&(pod.namespace(), pod.pod_group())) || (gets_one_node && has_volumes(pod));
-        !has_begun(pod) && self.gateway.waiting.any_shown(has_begun)
+        let has_begun = |pod: &Pod| gangs.contains(&(pod.namespace(), pod.pod_group())) || is_tied(pod);
+        !has_begun(pod) && waiting.any_shown(has_begun)
     }
 
     /// Leaves the pod the best node of those that fit, and counts it there.
@@ -274,8 +279,7 @@ impl Deciding<'_> {
         let caller = self.caller(query.received);
         // A pod that has a place, is nominated, or may have a place that an earlier leader has given, does not yield to others.
         let is_nominated = || self.cluster().is_some_and(|cluster| cluster.nominates(&query.uid));
-        let yields =
-            !gateway.early.has(&query.uid) && !is_nominated() && binder.leads_for() >= PLACES_OF_EARLIER_LEADER;
+        let yields = !has_place && !is_nominated() && binder.leads_for() >= PLACES_OF_EARLIER_LEADER;
         let asking = (&caller, &self.group, self.moment.clone(), yields);
         // The newest cluster, each time: a bind is decided by what earlier binds have taken.
         let bound = decide::bind(asking, binder.as_ref(), query, call, &gateway.binds, || gateway.cluster());

@@ -66,7 +66,7 @@ pub trait Policy: Send + Sync {
         ReadSet::default()
     }
 
-    /// What is allowed, and is likely to cost more than its author thinks.
+    /// What is allowed, and most likely not what its author wants: it costs much, or looks misspelt.
     fn remarks(&self) -> &[String] {
         &[]
     }

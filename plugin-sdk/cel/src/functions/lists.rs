@@ -19,7 +19,7 @@ pub(crate) const KEYS: &str = "@keys";
 /// The list that a loop runs over, with its steps counted.
 pub(crate) const RANGE: &str = "@range";
 
-/// Maximum steps of all loops of one evaluation: with a read in each some 20 ms. A deadline would not say which loop it was.
+/// Maximum steps of all loops of one evaluation. A deadline would not say which loop it was.
 const MAX_STEPS: usize = 20_000;
 
 thread_local! {

@@ -14,6 +14,7 @@ cel:
   filter:
   - expression: pod.annotations["tier"] != "gold" || node.labels["ssd"] == "true"
     message: the node has no SSD
+    unresolvable: true
 "#;
 
 /// A gold pod and two nodes, whose second has no SSD.
@@ -192,7 +193,7 @@ fn each_rule_of_the_page_is_accepted() {
     fs::write(folder.path().join("prices.csv"), "node-1,0.42\n").unwrap();
     let printed = plimsoll(folder.path(), &["check", "--no-compile-cache", "--strict", "."]).unwrap();
     assert_eq!((printed.code, printed.out.matches(": accepted\n").count()), (Some(0), rules.len()), "{}", printed.out);
-    assert!(rules.len() >= 20, "{} rules", rules.len());
+    assert!(rules.len() > 20, "{} rules", rules.len());
 }
 
 #[test]

@@ -111,7 +111,7 @@ impl Entry {
     fn waits(&self, now: Instant) -> bool {
         let failed = self.messages.last_fault().map(|(.., at)| at);
         let is_refused = || self.asked.iter().max_by_key(|asked| asked.at).is_none_or(|asked| asked.is_refused);
-        let is_in_vain = failed > self.last_asked() || is_refused();
+        let is_in_vain = failed >= self.last_asked() || is_refused();
         let last = failed.max(self.last_asked());
         self.is_shown || (is_in_vain && last.is_some_and(|at| now.saturating_duration_since(at) < MAX_AGE))
     }

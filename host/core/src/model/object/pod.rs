@@ -258,7 +258,7 @@ impl Pod {
         at_pointer(text, pointer)
     }
 
-    /// `spec.schedulingGroup.podGroupName` as JSON; none for a placed pod.
+    /// `spec.schedulingGroup.podGroupName`.
     pub(crate) fn pod_group(&self) -> Option<&str> {
         self.group.as_deref()
     }

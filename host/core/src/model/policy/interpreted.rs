@@ -71,10 +71,9 @@ impl InterpretedPolicy {
 
     /// A fault of the rule is none of the interpreter.
     fn of_rule(&self, fault: Fault) -> Fault {
-        match (self.located)(&fault.detail) {
-            Some(detail) if fault.kind == FaultKind::Panic => Fault::new(FaultKind::Rule, detail),
-            _ => fault,
-        }
+        let is_panic = fault.kind == FaultKind::Panic;
+        let detail = is_panic.then(|| (self.located)(&fault.detail)).flatten();
+        detail.map_or(fault, |detail| Fault::new(FaultKind::Rule, detail))
     }
 }
 
