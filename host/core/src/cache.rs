@@ -20,7 +20,8 @@ use plimsoll_decision_cache::{Answer, Evict, HeapSize};
 use crate::model::{Ask, Attribute, Cluster, Fault, NodeSource, Policy, Verb, Verdict, ViewSource, answer::VerbAnswer};
 
 pub(crate) type AnswerCache<A> = plimsoll_decision_cache::AnswerCache<ViewSource, A>;
-pub(crate) type Answers<A> = plimsoll_decision_cache::Answers<Attribute, A>;
+/// The answers of one policy to one request.
+pub type Answers<A> = plimsoll_decision_cache::Answers<Attribute, A>;
 pub(crate) type Lookup<A> = plimsoll_decision_cache::Lookup<Attribute, A>;
 pub(crate) type Evaluation<A> = plimsoll_decision_cache::Evaluation<ViewSource, A>;
 pub(crate) type RecentCombined = plimsoll_decision_cache::RecentCombined<Attribute>;

@@ -26,7 +26,7 @@ pub(crate) fn filter(caller: &Caller, group: &Group, context: &RequestContext) -
     let (all, mut reasons) = (context.node_set.whole_view(), Reasons::default());
     let members = group.answering(Mode::Enforce, Verb::Filter, context.pod(), context.in_force());
     let (lookups, mut nodes) = PolicyLookup::<Verdict>::of_all(members, &group.combined[Verb::Filter as usize], &all);
-    let mut deciding = lookups.len();
+    let (mut deciding, mut answers) = (lookups.len(), Vec::new());
     for policy in lookups {
         if nodes.is_empty() {
             break;
@@ -34,7 +34,10 @@ pub(crate) fn filter(caller: &Caller, group: &Group, context: &RequestContext) -
         let member = policy.member;
         let verdicts = caller.answers(policy, Verb::Filter, &all, &nodes);
         match or_skip(member, Verb::Filter, verdicts)? {
-            Some(verdicts) => reject(&mut nodes, member, &verdicts, &mut reasons)?,
+            Some(verdicts) => {
+                reject(&mut nodes, member, &verdicts, &mut reasons)?;
+                answers.push((Arc::clone(member), verdicts.answers));
+            }
             None => deciding -= 1,
         }
     }
@@ -45,7 +48,7 @@ pub(crate) fn filter(caller: &Caller, group: &Group, context: &RequestContext) -
         rejected.extend(context.unknown.iter().map(|node| Rejection { node: *node, reason, unresolvable: false }));
         rejected.sort_unstable_by_key(|rejection| rejection.node);
     }
-    Ok(FilterOutcome { rejected, reasons: reasons.into_all(), ..FilterOutcome::default() })
+    Ok(FilterOutcome { rejected, reasons: reasons.into_all(), answers, ..FilterOutcome::default() })
 }
 
 /// Rejects nodes by the verdicts of a policy.

@@ -4,7 +4,11 @@ use std::{borrow::Cow, fmt, sync::Arc};
 
 use hashbrown::{Equivalent, HashMap};
 
-use crate::{decide::Member, model::one_line};
+use crate::{
+    cache::Answers,
+    decide::Member,
+    model::{Verdict, one_line},
+};
 
 /// One rejected node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +44,7 @@ pub enum RejectedBy {
 }
 
 /// The outcome of a filter request: every node of the request that is not listed here stays.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
+#[derive(Debug, Default, Clone)]
 pub struct FilterOutcome {
     /// The rejected nodes, by ascending index.
     pub rejected: Vec<Rejection>,
@@ -51,6 +55,8 @@ pub struct FilterOutcome {
     pub nominated: Option<u32>,
     /// Each reason once.
     pub reasons: Vec<Reason>,
+    /// The answers of each policy that was asked: after the reply, the values that they follow from can still be told.
+    pub answers: Vec<(Arc<Member>, Answers<Verdict>)>,
 }
 
 /// The reasons of one reply: each once, with its number.

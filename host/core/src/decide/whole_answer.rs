@@ -77,6 +77,7 @@ pub(crate) fn complete(
         outcome.others.iter_mut().for_each(|rejection| rejection.unresolvable = true);
     }
     outcome.reasons = reasons.into_all();
+    outcome.answers.extend(judged.into_iter().flat_map(|judged| judged.answers));
     free
 }
 
@@ -113,6 +114,7 @@ pub(crate) fn filter_all(
         }));
         outcome.rejected.sort_unstable_by_key(|rejection| rejection.node);
         outcome.reasons = reasons.into_all();
+        outcome.answers.extend(next.answers);
     }
     Ok(outcome)
 }

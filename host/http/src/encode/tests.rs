@@ -34,6 +34,7 @@ fn only_a_node_that_kube_scheduler_itself_rejects_or_has_nominated_is_resolvable
         others: vec![at(3, 1, false), at(4, 0, true)],
         nominated: Some(1),
         reasons: vec![reason("p: full"), reason("Insufficient cpu")],
+        ..FilterOutcome::default()
     };
     let reply = super::filter(&names(&["a", "b", "c"]), &NameIndex::new(&cluster, None), &outcome);
     assert_eq!(

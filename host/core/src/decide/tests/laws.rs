@@ -9,14 +9,34 @@ use proptest::{collection::vec, prelude::*};
 use self::world::{NODES, Spec, World, any_roster, any_world};
 use super::fixture::*;
 use crate::{
-    decide::{DecideError, FilterOutcome, NodeObject, Nodes, PreemptOutcome, Rejection, ScoreScale, TieBreak},
+    decide::{DecideError, FilterOutcome, NodeObject, Nodes, PreemptOutcome, Reason, Rejection, ScoreScale, TieBreak},
     model::{Mode, Verb, Verdict, View},
 };
 
-type Decided = (Result<FilterOutcome, DecideError>, Result<Vec<u32>, DecideError>, Result<PreemptOutcome, DecideError>);
+type Filtered = Result<Rejected, DecideError>;
+type Decided = (Filtered, Result<Vec<u32>, DecideError>, Result<PreemptOutcome, DecideError>);
 
-fn filter(world: &World, roster: &[Spec]) -> Result<FilterOutcome, DecideError> {
-    world.fixture(roster).filter_outcome(&as_strs(&world.names()))
+/// The rejected nodes of a filter request, and their reasons.
+#[derive(Debug, Default, PartialEq)]
+struct Rejected {
+    rejected: Vec<Rejection>,
+    reasons: Vec<Reason>,
+}
+
+impl Rejected {
+    fn reason(&self, rejection: Rejection) -> &Reason {
+        &self.reasons[rejection.reason as usize]
+    }
+}
+
+impl From<FilterOutcome> for Rejected {
+    fn from(FilterOutcome { rejected, reasons, .. }: FilterOutcome) -> Self {
+        Self { rejected, reasons }
+    }
+}
+
+fn filter(world: &World, roster: &[Spec]) -> Filtered {
+    world.fixture(roster).filter_outcome(&as_strs(&world.names())).map(Rejected::from)
 }
 
 fn prioritize(world: &World, roster: &[Spec]) -> Result<Vec<u32>, DecideError> {
@@ -40,7 +60,7 @@ fn decide_whole(world: &World, roster: &[Spec]) -> Decided {
     let query = |fixture: &Fixture| fixture.query(Nodes::Objects(&objects));
     let (filtering, prioritizing) = (fixture(), fixture());
     (
-        filtering.gateway.filter("", &query(&filtering)).map(|(outcome, _)| outcome),
+        filtering.gateway.filter("", &query(&filtering)).map(|(outcome, _)| outcome.into()),
         prioritizing.gateway.prioritize(ScoreScale::Coarse, "", &query(&prioritizing)).map(|(outcome, _)| outcome),
         fixture().preempt(&world.candidates(true)),
     )
@@ -144,7 +164,7 @@ proptest! {
             let place = place.next();
             first.rejected.iter().all(|rejection| Some(rejection.node) != place)
         });
-        prop_assert_eq!(filter(&again, &roster), Ok(FilterOutcome::default()));
+        prop_assert_eq!(filter(&again, &roster), Ok(Rejected::default()));
     }
 
     #[test]

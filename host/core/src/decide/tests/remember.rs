@@ -5,6 +5,7 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 
+use plimsoll_decision_cache::Source;
 use serde_json::{Value as Json, json};
 
 use super::fixture::*;
@@ -12,7 +13,7 @@ use crate::{
     cache::Disabled,
     decide::{Member, Nodes, Query},
     gateway::Gateway,
-    model::{Cluster, Fault, FaultKind, NodeRead, PlacedRead, Pod, PodRead, Read, Value, Verdict, View},
+    model::{Cluster, Fault, FaultKind, NodeRead, PlacedRead, Pod, PodRead, Read, Value, Verdict, View, ViewSource},
 };
 
 const NAMES: [&str; 4] = ["n1", "n2", "n3", "n4"];
@@ -67,6 +68,37 @@ fn a_guest_is_asked_once_for_each_combination_of_values() {
     assert_eq!(filter(&fixture, mk_labelled("never-seen", "a")), (vec![1, 3], vec![0]));
     assert_eq!(filter(&fixture, mk_labelled("other", "b")), (vec![0, 2], vec![2]));
     assert_eq!(filter(&fixture, mk_labelled("again", "a")), (vec![1, 3], vec![0]));
+}
+
+#[test]
+fn after_the_reply_each_answer_can_be_told_with_the_values_that_it_follows_from() {
+    let cluster = mk_zones(["a", "b", "a", "c"], &[]);
+    let fixture = Fixture::new(vec![mk_same_zone()], Some(Arc::clone(&cluster)));
+    let (pod, names) = (mk_labelled("p", "a"), cows(&NAMES));
+    let view = View::new(Arc::clone(&pod), Arc::clone(&cluster), Arc::clone(cluster.all_slots()), 0);
+    // By the guest, then by the cache.
+    for evaluated in [3, 0] {
+        let query = Query { pod: Arc::clone(&pod), ..fixture.query(Nodes::Names(&names)) };
+        let (outcome, after) = fixture.gateway.filter("", &query).unwrap();
+        after.run();
+        assert_eq!(fixture.evaluated(), [evaluated]);
+        let [(member, answers)] = &outcome.answers[..] else { panic!("one policy was asked") };
+        assert_eq!(member.id(), "zone");
+        let source = ViewSource::of(&view);
+        let told = answers.witnesses(&source, &[0, 1, 2, 3]).into_iter().map(|witness| {
+            let values: Vec<String> =
+                witness.path.iter().map(|(read, _)| format!("{read} = {}", source.value(read, witness.row))).collect();
+            (format!("{:?}", witness.answer), witness.rows, values.join(", "))
+        });
+        let expected =
+            [("Fits", 2, "a"), (r#"Unschedulable("zone b")"#, 1, "b"), (r#"Unschedulable("zone c")"#, 1, "c")].map(
+                |(answer, nodes, zone)| {
+                    let values = format!(r#"pod.label("zone") = "a", node.label("zone") = "{zone}""#);
+                    (answer.to_owned(), nodes, values)
+                },
+            );
+        assert_eq!(told.collect::<Vec<_>>(), expected);
+    }
 }
 
 /// By the count of active pods, and by the pods one by one.

@@ -28,7 +28,7 @@ pub(crate) type Columns = CacheColumns<Attribute>;
 
 /// One thing that policies read, of the pod and the time or of any node.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Attribute {
+pub struct Attribute {
     pub(crate) of: AttributeOf<Box<str>>,
     /// Of an image's size: the image, so that its name is hashed once for all nodes.
     pub(crate) image: Option<ImageName>,
