@@ -106,7 +106,11 @@ impl Deciding<'_> {
         if !is_scheduler {
             // Its answer is about the nodes that it names.
         } else if left == 0 && context.len() > 0 {
-            self.refuse(query, &context, is_own_nomination, &mut outcome)?;
+            if let Err(elsewhere) = self.refuse(query, &context, is_own_nomination, &mut outcome) {
+                // The next pod like this one is answered from the cache.
+                after.split().0.run();
+                return Err(elsewhere);
+            }
         } else {
             gateway.waiting.passed(&self.name, &query.pod, context.len(), now);
         }

@@ -13,7 +13,7 @@ use crate::{
     decide::{BindOutcome, DecideError, Member, NodeObject, Nodes, Query, Unbound},
     gateway::Gateway,
     model::{
-        BindError, BindQuery, Binder, Binding, BoundClaims, Claim, Clock, Cluster, IsUnchanged, Leader, Node,
+        BindError, BindQuery, Binder, Binding, BoundClaims, Claim, Clock, Cluster, IsUnchanged, Leader, Node, NodeRead,
         NominatedFor, NotReserved, PlaceMode, Places, Pod, PolicyConfig, Read, Reservation, Value, Verdict, View,
         WaitingChange, WaitingPod,
     },
@@ -417,4 +417,28 @@ fn only_the_leader_gives_places_and_only_for_policies_and_clients_that_need_them
     let objects: Vec<NodeObject> = nodes.iter().map(|node| NodeObject::Json(bytes(node))).collect();
     let whole = Query { nodes: Nodes::Objects(&objects), ..query };
     assert_eq!(leader.gateway.filter("", &whole).unwrap().0.rejected.len(), 2);
+}
+
+#[test]
+fn a_replica_that_passes_on_a_pod_without_a_node_keeps_the_answers_of_its_policies() {
+    let first = FakePolicy::default().function().filter_each(|view, node| {
+        match view.read(Read::Node(node, NodeRead::Label("first"))) {
+            Ok(Value::Text(text)) if text == "yes" => Verdict::Fits,
+            _ => unschedulable("not the first"),
+        }
+    });
+    let is_first = |at| if at == 0 { "yes" } else { "no" };
+    let nodes: Vec<Json> = (0..110).map(|at| mk_node(&format!("n{at}"), &[("first", is_first(at))])).collect();
+    let peer = Leader::Peer("http://10.0.0.2".into());
+    let (fixture, _) = mk_world(vec![mk_member("first", first, |_| {})], &nodes, peer, Duration::MAX);
+    fixture.gateway.answer_for_whole_cluster();
+    let offered: Vec<String> = (1..110).map(|at| format!("n{at}")).collect();
+    let offered: Vec<&str> = offered.iter().map(String::as_str).collect();
+    let names = cows(&offered);
+    for evaluated in [1, 0] {
+        let query = Query { pod: mk_pod("p"), ..fixture.query(Nodes::Names(&names)) };
+        let error = fixture.gateway.filter("", &query).unwrap_err();
+        assert_eq!(error, DecideError::Elsewhere("http://10.0.0.2".into()));
+        assert_eq!(fixture.evaluated(), [evaluated]);
+    }
 }
