@@ -39,6 +39,9 @@ const MAX_BYTES: usize = 64 << 20;
 /// least every 5.5 minutes.
 const MAX_AGE: Duration = Duration::from_mins(10);
 
+/// The time between two wakes for pods that have no room: each may be for nothing, and makes kube-scheduler try them all.
+const BLIND_PAUSE: Duration = Duration::from_mins(1);
+
 /// The time between two searches for old entries.
 const PURGE_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -60,6 +63,8 @@ struct Table {
     bytes: usize,
     /// The number of changes when the last pod was left out for want of room since the last wake.
     overflown: Option<u64>,
+    /// When there was last a wake for such pods.
+    blindly_woken: Option<Instant>,
     /// The number of changes at the last refusal.
     changes: u64,
     /// The number of pods that have left after a wake.
@@ -202,7 +207,7 @@ impl WaitingPods {
             is_free: refusal.is_free.unwrap_or(entry.decided.is_free),
         };
         entry.budget.asked(refusal.is_free == Some(true), freed);
-        (entry.messages.form(group, said, is_united, now), is_news)
+        (entry.messages.form((group, rejected.is_none()), said, is_united, now), is_news)
     }
 
     /// The text of a fault, as it was first told about this pod within a minute. `fault` names policy, verb and kind.
@@ -265,7 +270,9 @@ impl WaitingPods {
     pub(crate) fn woken(&self, undecided: &[DuePod], pass: &Pass<'_>) {
         let mut table = self.0.lock();
         let freed = table.freed;
-        table.overflown = None;
+        if table.overflown.take().is_some() {
+            table.blindly_woken = Some(pass.now);
+        }
         for pod in undecided {
             if let Some(entry) = table.pods.get_mut(pod.pod.uid()).filter(|entry| entry.last_asked() == pod.asked) {
                 entry.decided = Decided::of(pass, false);
@@ -277,9 +284,11 @@ impl WaitingPods {
         }
     }
 
-    /// Whether a pod was left out for want of room before the last change: it can only be woken blindly.
-    pub(crate) fn has_overflown_before(&self, changes: u64) -> bool {
-        self.0.lock().overflown.is_some_and(|at| at < changes)
+    /// Whether pods are to be woken blindly: one was left out for want of room before the last change.
+    pub(crate) fn is_blind_wake_due(&self, pass: &Pass<'_>) -> bool {
+        let table = self.0.lock();
+        let pauses = |at: Instant| pass.now.saturating_duration_since(at) < BLIND_PAUSE;
+        table.overflown.is_some_and(|at| at < pass.changes) && !table.blindly_woken.is_some_and(pauses)
     }
 
     /// The nomination that the watch shows last of a pod.

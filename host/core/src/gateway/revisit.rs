@@ -55,7 +55,7 @@ impl Gateway {
             wakes |= self.waiting.decided(pod, is_free, &pass);
         }
         let undecided = due.split_off(decided);
-        (wakes || self.waiting.has_overflown_before(changes)).then_some(Wake { cluster, changes, undecided })
+        (wakes || self.waiting.is_blind_wake_due(&pass)).then_some(Wake { cluster, changes, undecided })
     }
 
     /// kube-scheduler was told to try all waiting pods again.

@@ -341,9 +341,9 @@ fn decisions_that_no_request_asks_for_have_no_effects() {
     assert!(member.circuit.failed_from_start().is_none() && member.calls.last_fault().is_none());
 }
 
-/// More than are kept: the rest is woken blindly, once for each change.
+/// More than are kept: the rest is woken blindly, once for each change, but not more than once a minute.
 #[test]
-fn twenty_thousand_pods_are_kept_and_others_are_woken_blindly_once() {
+fn twenty_thousand_pods_are_kept_and_others_are_woken_blindly_once_a_minute() {
     let fixture = Fixture::of([mk_gate(Mode::Enforce)]);
     fixture.gateway.set_facts(&mk_facts(&["n1", "n2", "n3"]));
     (0..20_000).for_each(|pod| show(&fixture, mk_pod_of(&pod.to_string())));
@@ -355,6 +355,13 @@ fn twenty_thousand_pods_are_kept_and_others_are_woken_blindly_once() {
     fixture.gateway.set_facts(&mk_facts(&["n1", "n2", "n3"]));
     assert!(wakes(&fixture));
     assert!(!wakes(&fixture));
+    // A fact changes every second, or places of a gang end that never fits.
+    let woken = wakes_in(&fixture, 240, |second| {
+        fixture.filter_about("one too many", &["n1"]).unwrap();
+        let closed: &[&str] = if second % 2 == 0 { &["n1", "n2", "n3", "n4"] } else { &["n1", "n2", "n3"] };
+        fixture.gateway.set_facts(&mk_facts(closed));
+    });
+    assert_eq!(woken, [60, 120, 180]);
 }
 
 /// kube-scheduler, which asks about each pod that a wake frees once its back-off of ten seconds is over, and offers n1

@@ -2,7 +2,10 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -131,6 +134,23 @@ fn every_node_is_named_with_its_reason_and_the_message_is_the_same_for_every_sam
             [("Insufficient cpu", 3, 3), ("node(s) were unschedulable", others, 0), ("pool: outside the pool", 420, 0)];
         let found = histogram(&ask(&fixture, &mk_pod(), first..first + 420));
         assert_eq!(found, expected.map(|(text, all, resolvable)| (text.to_owned(), all, resolvable)));
+    }
+}
+
+/// kube-scheduler asks about the nominated node alone before it asks about all, in each attempt.
+#[test]
+fn the_message_about_a_nominated_pod_stays_the_same_though_the_policy_counts_its_attempts() {
+    let asked = AtomicU64::new(0);
+    let counting = FakePolicy::default().filter(move |_, nodes| {
+        let attempt = asked.fetch_add(1, Ordering::SeqCst);
+        Ok(nodes.iter().map(|_| unschedulable(&format!("attempt {attempt}"))).collect())
+    });
+    let fixture = Fixture::new(vec![mk_member("p", counting, |_| {})], Some(mk_pool(150, |_, _| {}, &[])));
+    let pod = mk_tried(Some("n20"), "");
+    show(&fixture, &pod, None);
+    for _ in 0..4 {
+        assert_eq!(histogram(&ask(&fixture, &pod, 20..21)), [("p: attempt 0".to_owned(), 1, 1)]);
+        assert_eq!(histogram(&ask(&fixture, &pod, 0..150)), [("p: attempt 1".to_owned(), 150, 1)]);
     }
 }
 

@@ -38,6 +38,8 @@ pub(super) struct Messages {
 #[derive(Debug)]
 struct FirstReply {
     group: Arc<str>,
+    /// Whether it is about the nominated node alone: kube-scheduler asks so before it asks about others.
+    is_nominated_alone: bool,
     at: Instant,
     said: Said,
     /// Whether a later reply about the same nodes had other reasons.
@@ -79,10 +81,18 @@ pub(crate) struct Form {
 impl Messages {
     /// The form of a reply of a group, so that its message stays what it was while the policies reject the same nodes;
     /// `is_united`: it has one text in any case.
-    pub(super) fn form(&mut self, group: &Arc<str>, said: Said, is_united: bool, now: Instant) -> Form {
-        let Some(first) = self.first.iter_mut().find(|first| first.group == *group) else {
-            let united = is_united.then(|| said.united.clone());
-            self.first.push(FirstReply { group: Arc::clone(group), at: now, said, is_unstable: false });
+    pub(super) fn form(
+        &mut self,
+        (group, is_nominated_alone): (&Arc<str>, bool),
+        said: Said,
+        is_united: bool,
+        now: Instant,
+    ) -> Form {
+        let is_alike =
+            |first: &&mut FirstReply| (&first.group, first.is_nominated_alone) == (group, is_nominated_alone);
+        let Some(first) = self.first.iter_mut().find(is_alike) else {
+            let (group, united) = (Arc::clone(group), is_united.then(|| said.united.clone()));
+            self.first.push(FirstReply { group, is_nominated_alone, at: now, said, is_unstable: false });
             return Form { united, is_newly_unstable: false };
         };
         let is_fresh = now.saturating_duration_since(first.at) < STABLE;
