@@ -63,7 +63,7 @@ impl<S: Source, A: Answer> DecisionTree<S, A> {
         let columns: Vec<_> = attributes.as_slice().iter().map(column).collect();
         let value = |number: u32, fingerprint| {
             let attribute = attributes.get(number);
-            let row = columns[number as usize].iter().position(|own| *own == fingerprint).map(|row| row as Row);
+            let row = columns[number as usize].iter().position(|value| *value == fingerprint).map(|row| row as Row);
             Some(source.value(attribute, row?))
         };
         trie.fold(Trie::<A>::ROOT, &|answer: &A| Self::Answer(answer.clone()), &|number, branches| {

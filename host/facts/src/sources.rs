@@ -118,7 +118,7 @@ impl FactWatch {
 
     /// Whether a source has this name.
     pub fn has(&self, source: &str) -> bool {
-        self.table.sources.lock().iter().any(|own| *own.config.name == *source)
+        self.table.sources.lock().iter().any(|known| *known.config.name == *source)
     }
 
     /// The state of every source, by name.
@@ -158,7 +158,7 @@ impl SourceTable {
     /// source before, which ends later, changes nothing.
     fn declare(&self, config: &FactsConfig) -> bool {
         let mut sources = self.sources.lock();
-        let is_same = |(own, new): (&Source, &Arc<SourceConfig>)| own.config == *new;
+        let is_same = |(source, new): (&Source, &Arc<SourceConfig>)| source.config == *new;
         if sources.len() == config.sources.len() && sources.iter().zip(&config.sources).all(is_same) {
             return false;
         }

@@ -40,18 +40,18 @@ pub(crate) enum ExtenderVerb {
     Filter,
     /// The scale is part of the URL, so that it changes together with the scheduler's configuration.
     Prioritize(ScoreScale),
-    Preempt(Unchanged),
+    Preempt(IfUnchanged),
     Bind,
 }
 
 /// The reply to a preempt request of which every candidate is left as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unchanged {
+pub(crate) enum IfUnchanged {
     /// The candidates again. kube-scheduler takes back only victims that are on the candidate's node.
-    Echo,
+    Repeat,
     /// An error, after which kube-scheduler keeps its candidates: their victims may be on other nodes. This needs an
     /// extender that is `ignorable`, so a request without a decision is answered with no candidate.
-    Skip,
+    Decline,
 }
 
 /// The handling of a request.
@@ -128,7 +128,7 @@ impl ExtenderReply {
         let (status, body) = match verb {
             Some(ExtenderVerb::Filter) => (StatusCode::OK, encode::filter_error(&error.outside)),
             Some(ExtenderVerb::Bind) => (StatusCode::OK, encode::error(&error.outside)),
-            Some(ExtenderVerb::Preempt(Unchanged::Skip)) => {
+            Some(ExtenderVerb::Preempt(IfUnchanged::Decline)) => {
                 (StatusCode::OK, encode::preempt(&[], &PreemptOutcome::default()))
             }
             _ => (error.status, encode::error(&error.outside)),
@@ -151,8 +151,8 @@ impl ExtenderVerb {
     const ALL: [Self; 8] = [
         Self::Filter,
         Self::Prioritize(ScoreScale::Coarse),
-        Self::Preempt(Unchanged::Echo),
-        Self::Preempt(Unchanged::Skip),
+        Self::Preempt(IfUnchanged::Repeat),
+        Self::Preempt(IfUnchanged::Decline),
         Self::Bind,
         Self::Prioritize(ScoreScale::Fine),
         Self::Prioritize(ScoreScale::FineWith(TieBreak::Name)),
@@ -172,7 +172,7 @@ impl ExtenderVerb {
     pub(crate) const fn segment(self) -> &'static str {
         match self {
             Self::Prioritize(scale) => prioritize_verb(scale),
-            Self::Preempt(Unchanged::Skip) => PREEMPT_POD_GROUPS,
+            Self::Preempt(IfUnchanged::Decline) => PREEMPT_POD_GROUPS,
             _ => self.as_str(),
         }
     }
@@ -287,7 +287,7 @@ fn preempt(
     body: &Bytes,
     RequestOrigin { received, .. }: RequestOrigin,
     memory: &mut MemoryReservation,
-    unchanged: Unchanged,
+    unchanged: IfUnchanged,
 ) -> Result<Handling, WireError> {
     // Pods, UIDs and candidates are no more than commas; the reply repeats names and UIDs.
     memory.grow(parse_bytes(body) + body.len())?;
@@ -296,7 +296,7 @@ fn preempt(
     let decided = gateway.begin(group)?.preempt(Arc::clone(&pod), &args.candidates, received);
     let (mut outcome, after) = decided.map_err(|error| about(gateway, &pod, error))?;
     let count = args.candidates.len();
-    if unchanged == Unchanged::Skip && outcome.dropped.is_empty() && !outcome.has_replaced {
+    if unchanged == IfUnchanged::Decline && outcome.dropped.is_empty() && !outcome.has_replaced {
         let body = encode::error("no candidate is changed: kube-scheduler keeps them, as this extender is ignorable");
         let reply = ExtenderReply { status: StatusCode::CONFLICT, ..ExtenderReply::decided(body, count, after) };
         return Ok(Handling::Reply(reply));

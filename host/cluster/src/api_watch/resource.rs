@@ -21,7 +21,7 @@ pub(crate) enum Resource {
     Claims,
 }
 
-/// An object of a resource. Of one that cannot be read only the identity is known, and of a pod its node.
+/// An object of a resource. If it cannot be read, only its identity is kept, and a pod's node.
 pub(crate) enum WatchedObject {
     /// By name; none: it cannot be read.
     Node(Arc<str>, Option<Node>),

@@ -176,7 +176,7 @@ impl ClusterStore {
     fn put_node(&mut self, name: Arc<str>, node: Option<Node>) {
         let entry = self.entries.entry(Arc::clone(&name)).or_default();
         (entry.seen, entry.is_unreadable) = (self.lists[Resource::Nodes as usize], node.is_none());
-        if entry.node.as_ref().map(|own| own.json()) != node.as_ref().map(Node::json) {
+        if entry.node.as_ref().map(|known| known.json()) != node.as_ref().map(Node::json) {
             entry.node = node.map(Arc::new);
             self.dirty.insert(name);
         }

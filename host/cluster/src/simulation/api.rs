@@ -148,7 +148,7 @@ impl SimulatedApi {
     }
 
     pub(super) fn was_bound(&self, uid: &str, node: &str) -> bool {
-        self.bound.get(uid).is_some_and(|own| own == node)
+        self.bound.get(uid).is_some_and(|bound| bound == node)
     }
 
     pub(super) fn create(&mut self, name: &str, uid: String) {

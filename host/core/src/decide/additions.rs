@@ -33,7 +33,7 @@ impl<'g> Merged<'g> {
         let name = || format!("{}/{}", pod.namespace(), pod.name());
         for (key, (value, policy)) in &self.labels {
             // A label that is overwritten may take the pod away from its ReplicaSet, or from a Service.
-            if pod.labels().get(key).is_some_and(|own| *own != **value) {
+            if pod.labels().get(key).is_some_and(|given| *given != **value) {
                 return Err(Unbound::Metadata(format!(
                     "policy {policy} gives the pod {} the label {key}, which it has already with another value",
                     name()

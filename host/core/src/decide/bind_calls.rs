@@ -47,7 +47,7 @@ struct Table {
     missed: HashMap<Box<str>, u8>,
 }
 
-/// A pod after the last word about it and before its place is reserved.
+/// A pod whose last request before its bind is answered, and whose place is not reserved yet.
 #[derive(Debug)]
 struct DecidedPod {
     pod: Arc<Pod>,
@@ -92,7 +92,7 @@ impl BindCalls {
         Self { table: Mutex::default(), over: Condvar::new(), max_wait }
     }
 
-    /// The last word about the pod is said: its bind call is expected.
+    /// The pod's last request before its bind is answered: its bind call is expected.
     pub(crate) fn decided(&self, group: &str, pod: &Arc<Pod>) {
         if pod.uid().is_empty() {
             return;
@@ -142,10 +142,11 @@ impl BindCalls {
     pub(crate) fn arrived<'c>(&'c self, query: &'c BindQuery<'_>) -> BindCall<'c> {
         let Table { pods, missed, .. } = &mut *self.table.lock();
         let decided = pods.iter_mut().rfind(|own| own.pod.uid() == query.uid);
-        let pod = decided.and_then(|own| {
-            own.call = CallState::Arrived;
-            missed.remove(&own.group);
-            (own.pod.name() == query.name && own.pod.namespace() == query.namespace).then(|| Arc::clone(&own.pod))
+        let pod = decided.and_then(|decided| {
+            decided.call = CallState::Arrived;
+            missed.remove(&decided.group);
+            (decided.pod.name() == query.name && decided.pod.namespace() == query.namespace)
+                .then(|| Arc::clone(&decided.pod))
         });
         BindCall { calls: self, uid: &query.uid, pod }
     }
@@ -165,7 +166,7 @@ impl Drop for BindCall<'_> {
 impl Table {
     /// The pods that were decided up to number `until` and that are waited for.
     fn expected(&mut self, until: u64) -> impl Iterator<Item = &mut DecidedPod> {
-        self.pods.iter_mut().filter(move |own| own.number <= until && own.call != CallState::Missed)
+        self.pods.iter_mut().filter(move |decided| decided.number <= until && decided.call != CallState::Missed)
     }
 
     fn expects(&mut self, until: u64) -> bool {
@@ -175,11 +176,11 @@ impl Table {
     /// Waits for these calls no more, and returns the number of those that have not come.
     fn give_up(&mut self, until: u64) -> usize {
         let mut groups = Vec::new();
-        for own in self.expected(until) {
-            if own.call == CallState::Expected {
-                groups.push(own.group.clone());
+        for decided in self.expected(until) {
+            if decided.call == CallState::Expected {
+                groups.push(decided.group.clone());
             }
-            own.call = CallState::Missed;
+            decided.call = CallState::Missed;
         }
         let count = groups.len();
         for group in groups {
@@ -191,11 +192,11 @@ impl Table {
 
     /// The bytes of the JSON of all pods.
     fn bytes(&self) -> usize {
-        self.pods.iter().filter_map(|own| Some(own.pod.json()?.len())).sum()
+        self.pods.iter().filter_map(|decided| Some(decided.pod.json()?.len())).sum()
     }
 
     fn forget(&mut self, uid: &str) {
-        self.pods.retain(|own| own.pod.uid() != uid);
+        self.pods.retain(|decided| decided.pod.uid() != uid);
     }
 }
 

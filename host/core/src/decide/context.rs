@@ -138,7 +138,7 @@ impl RequestContext {
     /// The index in the request of the node with this name.
     pub(crate) fn request_index_of(&self, name: &str) -> Option<u32> {
         let slot = self.cluster().find(name)?;
-        let node = self.node_set.slots.iter().position(|own| *own == slot)?;
+        let node = self.node_set.slots.iter().position(|asked| *asked == slot)?;
         Some(self.request_index(node as u32))
     }
 

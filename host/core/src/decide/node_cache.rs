@@ -92,7 +92,7 @@ impl NodeCache {
         let current = self.snapshot.load();
         let nodes = objects.iter().enumerate().map(|(at, object)| current.nodes.read(at, object));
         let nodes: Vec<Arc<Node>> = nodes.collect::<Result<_, _>>()?;
-        let is_current = current.shows(seen) && current.nodes.0.facts().is_some_and(|own| Arc::ptr_eq(own, facts));
+        let is_current = current.shows(seen) && current.nodes.0.facts().is_some_and(|known| Arc::ptr_eq(known, facts));
         if is_current && let Some(slots) = current.slots(&nodes) {
             return Ok((Arc::clone(&current.nodes.0), slots));
         }
@@ -138,7 +138,7 @@ impl NodeSnapshot {
     fn slots(&self, nodes: &[Arc<Node>]) -> Option<Vec<u32>> {
         let slot = |node: &Arc<Node>| {
             let slot = self.nodes.0.find(node.name())?;
-            self.nodes.node(slot).is_some_and(|own| is_same(own, node)).then_some(slot)
+            self.nodes.node(slot).is_some_and(|known| is_same(known, node)).then_some(slot)
         };
         nodes.iter().map(slot).collect()
     }

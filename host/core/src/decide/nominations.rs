@@ -232,9 +232,11 @@ impl Nominations {
     /// The pod has a tentative place on the node that it is nominated for: the nomination lasts as long.
     pub(crate) fn prolong(&self, uid: &str, node: &str, until: Instant) {
         let mut pods = self.pods.lock();
-        let own = pods.get_mut(uid).and_then(|tries| tries.now.as_mut()).filter(|own| *own.node == *node);
-        if let Some(own) = own.filter(|own| matches!(own.state, TryState::Patching | TryState::Nominated(_))) {
-            own.state = TryState::Nominated(until);
+        let current = pods.get_mut(uid).and_then(|tries| tries.now.as_mut()).filter(|current| *current.node == *node);
+        if let Some(current) =
+            current.filter(|current| matches!(current.state, TryState::Patching | TryState::Nominated(_)))
+        {
+            current.state = TryState::Nominated(until);
         }
     }
 
@@ -246,13 +248,13 @@ impl Nominations {
     /// Whether this replica has nominated the pod for the node.
     pub(crate) fn is_for(&self, uid: &str, node: &str) -> bool {
         let pods = self.pods.lock();
-        pods.get(uid).and_then(|tries| tries.now.as_ref()).is_some_and(|own| *own.node == *node)
+        pods.get(uid).and_then(|tries| tries.now.as_ref()).is_some_and(|current| *current.node == *node)
     }
 
     /// The pod has a node, or is gone.
     pub(crate) fn gone(&self, uid: &str) {
         let tries = self.pods.lock().remove(uid);
-        if tries.and_then(|tries| tries.now).is_some_and(|own| matches!(own.state, TryState::Nominated(_))) {
+        if tries.and_then(|tries| tries.now).is_some_and(|current| matches!(current.state, TryState::Nominated(_))) {
             self.was_tried();
         }
     }
@@ -268,10 +270,10 @@ impl Nominations {
     pub(crate) fn tried(&self, uid: &str, node: &str, now: Instant) -> bool {
         let mut pods = self.pods.lock();
         let Some(tries) = pods.get_mut(uid) else { return false };
-        let Some(own) = tries.now.as_mut().filter(|own| *own.node == *node) else { return false };
-        let (TryState::Patching | TryState::Nominated(_)) = own.state else { return false };
-        own.state = TryState::Tried(now + CLEARING);
-        let place = own.place;
+        let Some(current) = tries.now.as_mut().filter(|current| *current.node == *node) else { return false };
+        let (TryState::Patching | TryState::Nominated(_)) = current.state else { return false };
+        current.state = TryState::Tried(now + CLEARING);
+        let place = current.place;
         self.was_tried();
         if let Some(place) = place
             && tries.fail(place, now)
@@ -296,23 +298,23 @@ impl Nominations {
         pods.retain(|_, tries| tries.is_of_use(now));
         self.in_vain.lock().retain(|_, (_, last)| now.saturating_duration_since(*last) < MEMORY);
         for tries in pods.values_mut() {
-            let Some(own) = &mut tries.now else { continue };
-            let (at, was, node, then) = match own.state {
+            let Some(current) = &mut tries.now else { continue };
+            let (at, was, node, then) = match current.state {
                 TryState::Chosen(at) => {
                     let was = tries.shown.as_ref().map(|shown| Arc::clone(&shown.node));
-                    (at, was, Some(Arc::clone(&own.node)), TryState::Patching)
+                    (at, was, Some(Arc::clone(&current.node)), TryState::Patching)
                 }
                 TryState::Nominated(at) | TryState::Tried(at) => {
-                    if at <= now && matches!(own.state, TryState::Nominated(_)) {
+                    if at <= now && matches!(current.state, TryState::Nominated(_)) {
                         let double = |doubled: u32| (doubled < MAX_DOUBLED).then_some(doubled + 1);
                         let _ = self.doubled.fetch_update(Ordering::Relaxed, Ordering::Relaxed, double);
                     }
-                    (at, Some(Arc::clone(&own.node)), None, TryState::TakingBack)
+                    (at, Some(Arc::clone(&current.node)), None, TryState::TakingBack)
                 }
                 TryState::Patching | TryState::TakingBack => continue,
             };
             if at <= now {
-                own.state = then;
+                current.state = then;
                 due.push(NominationPatch { pod: Arc::clone(&tries.pod), was, node });
             } else {
                 next = Some(next.map_or(at, |next| next.min(at)));
@@ -326,14 +328,14 @@ impl Nominations {
         let mut pods = self.pods.lock();
         let Some(tries) = pods.get_mut(patch.pod.uid()) else { return false };
         match &mut tries.now {
-            Some(own) if !matches!(own.state, TryState::Patching | TryState::TakingBack) => true,
-            Some(own) if patch.node.is_some() && is_written => {
+            Some(current) if !matches!(current.state, TryState::Patching | TryState::TakingBack) => true,
+            Some(current) if patch.node.is_some() && is_written => {
                 let doubled = self.doubled.load(Ordering::Relaxed);
-                own.state = TryState::Nominated(now + LIFETIME.saturating_mul(1 << doubled));
+                current.state = TryState::Nominated(now + LIFETIME.saturating_mul(1 << doubled));
                 true
             }
-            own => {
-                *own = None;
+            current => {
+                *current = None;
                 false
             }
         }
@@ -343,8 +345,8 @@ impl Nominations {
     pub(crate) fn take_all(&self) -> Vec<NominationPatch> {
         let mut pods = self.pods.lock();
         let nominated = pods.drain().filter_map(|(_, Tries { pod, now, .. })| {
-            let own = now.filter(|own| !matches!(own.state, TryState::Chosen(..)))?;
-            Some(NominationPatch { pod, was: Some(own.node), node: None })
+            let current = now.filter(|current| !matches!(current.state, TryState::Chosen(..)))?;
+            Some(NominationPatch { pod, was: Some(current.node), node: None })
         });
         nominated.collect()
     }
@@ -377,7 +379,7 @@ impl Tries {
 
     /// Whether no nomination is under way that kube-scheduler has not tried.
     fn is_idle(&self) -> bool {
-        self.now.as_ref().is_none_or(|own| matches!(own.state, TryState::Tried(_)))
+        self.now.as_ref().is_none_or(|current| matches!(current.state, TryState::Tried(_)))
     }
 
     fn is_exhausted(&self, now: Instant) -> bool {

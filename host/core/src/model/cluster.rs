@@ -237,7 +237,7 @@ impl Cluster {
 
     /// Every node with its pods, where they are known; also a node that has no slot as one of its pods cannot be read.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = (&Node, Option<&Placed>)> {
-        let unlisted = self.unlisted.values().filter_map(|own| Some((own.node.as_deref()?, Some(&*own.placed))));
+        let unlisted = self.unlisted.values().filter_map(|node| Some((node.node.as_deref()?, Some(&*node.placed))));
         self.slots.iter().map(|slot| (&*slot.node, slot.placed.as_deref())).chain(unlisted)
     }
 

@@ -74,13 +74,13 @@ impl Facts {
     pub(crate) fn changed_slots(&self, earlier: &Self, slots: &Slots) -> Vec<u32> {
         let names = self.sources.keys().chain(earlier.sources.keys().filter(|name| !self.sources.contains_key(*name)));
         let both = names.map(|name| (self.sources.get(name), earlier.sources.get(name)));
-        let differing: Vec<_> = both.filter(|(own, before)| !is_same(*own, *before)).collect();
+        let differing: Vec<_> = both.filter(|(after, before)| !is_same(*after, *before)).collect();
         if differing.is_empty() {
             return Vec::new();
         }
         let has_changed = |node: &Node| {
-            differing.iter().any(|(own, before)| {
-                own.and_then(|own| own.of_node(node)) != before.and_then(|before| before.of_node(node))
+            differing.iter().any(|(after, before)| {
+                after.and_then(|after| after.of_node(node)) != before.and_then(|before| before.of_node(node))
             })
         };
         let changed = |(at, slot): (usize, &crate::model::Slot)| has_changed(&slot.node).then_some(at as u32);

@@ -122,6 +122,6 @@ impl<'p> SchedulerFilters<'p> {
     fn has_ports(&self, placed: Option<&Placed>) -> bool {
         let own = self.pod.host_ports();
         let mut used = placed.into_iter().flat_map(Placed::pods).flat_map(|pod| pod.host_ports());
-        own.is_empty() || !used.any(|used| own.iter().any(|own| own.conflicts(used)))
+        own.is_empty() || !used.any(|used| own.iter().any(|port| port.conflicts(used)))
     }
 }

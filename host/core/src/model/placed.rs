@@ -55,7 +55,7 @@ impl Placed {
 
     /// The terms of required anti-affinity of all its pods.
     pub(crate) fn anti_affinity(&self) -> impl Iterator<Item = &AffinityTerm> {
-        self.anti_affinity.iter().flat_map(|own| own.terms())
+        self.anti_affinity.iter().flat_map(|pod| pod.terms())
     }
 
     /// Sum of their effective requests; none if the node may have other pods.

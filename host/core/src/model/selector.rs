@@ -44,8 +44,9 @@ impl<T: AsRef<str>> Selector<T> {
 impl Selector<&str> {
     /// Whether it selects a pod on a node; none: a node that is not known.
     pub(crate) fn matches(&self, pod: &Pod, node: Option<&Node>) -> bool {
-        let is_annotated =
-            |(key, value): (&str, &str)| pod.annotations().get(key).is_some_and(|own| own == value || own == NOT_KEPT);
+        let is_annotated = |(key, value): (&str, &str)| {
+            pod.annotations().get(key).is_some_and(|given| given == value || given == NOT_KEPT)
+        };
         self.namespace.is_none_or(|namespace| pod.namespace() == namespace)
             && self.label.is_none_or(|(key, value)| pod.labels().get(key) == Some(value))
             && self.annotation.is_none_or(is_annotated)

@@ -67,8 +67,8 @@ impl Slots {
 
     /// Puts another in the place of one, which is returned; none if there is no such place.
     pub fn replace(&mut self, at: usize, slot: Slot) -> Option<Slot> {
-        let own = Arc::make_mut(self.chunks.get_mut(at / CHUNK)?).get_mut(at % CHUNK)?;
-        Some(std::mem::replace(own, slot))
+        let one = Arc::make_mut(self.chunks.get_mut(at / CHUNK)?).get_mut(at % CHUNK)?;
+        Some(std::mem::replace(one, slot))
     }
 
     /// Takes one away, into whose place the last one moves; none if there is no such place.
@@ -90,12 +90,12 @@ impl Slots {
     /// The places at which these are other records than others; those that only one of both has are among them.
     pub(crate) fn differing<'s>(&'s self, others: &'s Self) -> impl Iterator<Item = usize> + use<'s> {
         let chunks = 0..self.chunks.len().max(others.chunks.len());
-        let is_same = |(own, other): (&Arc<_>, &Arc<_>)| Arc::ptr_eq(own, other);
+        let is_same = |(one, other): (&Arc<_>, &Arc<_>)| Arc::ptr_eq(one, other);
         let differs = move |at: &usize| !self.chunks.get(*at).zip(others.chunks.get(*at)).is_some_and(is_same);
         let slots = chunks.filter(differs).flat_map(|at| at * CHUNK..(at + 1) * CHUNK);
         slots.filter(|at| match (self.get(*at), others.get(*at)) {
-            (Some(own), Some(other)) => !own.is_same(other),
-            (own, other) => own.is_some() != other.is_some(),
+            (Some(one), Some(other)) => !one.is_same(other),
+            (one, other) => one.is_some() != other.is_some(),
         })
     }
 }
@@ -128,8 +128,8 @@ impl Slot {
     /// Whether both have the same record of the pods.
     pub(crate) fn has_same_pods(&self, other: &Self) -> bool {
         match (&self.placed, &other.placed) {
-            (Some(own), Some(other)) => Arc::ptr_eq(own, other),
-            (own, other) => own.is_none() && other.is_none(),
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            (one, other) => one.is_none() && other.is_none(),
         }
     }
 

@@ -30,7 +30,7 @@ impl<T: PartialEq> NamedStore<T> {
     /// An object as it is now; none: it cannot be read, and so it is not known.
     pub(super) fn put(&mut self, name: Arc<str>, object: Option<T>, list: u64) {
         let Some(object) = object else { return self.remove(&name) };
-        if self.all.get(&name).is_none_or(|own| **own != object) {
+        if self.all.get(&name).is_none_or(|known| **known != object) {
             Arc::make_mut(&mut self.all).insert(Arc::clone(&name), Arc::new(object));
             self.is_changed = true;
         }

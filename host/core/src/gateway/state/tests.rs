@@ -246,7 +246,7 @@ fn where_another_node_is_left_a_forwarded_pod_counts() {
 fn a_filter_that_counts_waits_for_the_bind_call_and_then_counts_the_pod() {
     let (gateway, follower) = mk_gateway(LONG);
     follower.set(&[("x", "n1")]);
-    // The scheduler is told a single node: the last word about the pod.
+    // The scheduler is told a single node: it asks no more before the bind.
     let names = [Cow::Borrowed("n1")];
     gateway.filter("counting", &query_of(&gateway, "a", &names)).unwrap().1.run();
     thread::scope(|scope| {

@@ -19,7 +19,7 @@ pub(crate) fn at_pointer<'a>(json: &'a str, pointer: &str) -> Option<&'a str> {
             let name = token.replace("~1", "/").replace("~0", "~");
             let Members(members) = serde_json::from_str::<Members<'_, &RawValue>>(at).ok()?;
             // Of two members with one name the last counts, as in Go.
-            members.iter().rev().find(|(own, _)| *own == name)?.1.get()
+            members.iter().rev().find(|(key, _)| *key == name)?.1.get()
         };
     }
     Some(at)

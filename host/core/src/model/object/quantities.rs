@@ -43,7 +43,7 @@ impl Quantities {
     }
 
     fn position(&self, name: &str) -> Result<usize, usize> {
-        self.0.binary_search_by(|(own, _)| own.as_ref().cmp(name))
+        self.0.binary_search_by(|(known, _)| known.as_ref().cmp(name))
     }
 }
 

@@ -51,11 +51,11 @@ impl Shown {
             Value::Number(number) => Self::Number(*number),
             Value::Real(real) => Self::Real(*real),
             Value::Text(own) => text(own),
-            Value::Texts(texts) => Self::List(texts.iter().map(|own| text(own)).collect()),
+            Value::Texts(texts) => Self::List(texts.iter().map(|value| text(value)).collect()),
             Value::Counts(counts) => Self::List(counts.iter().map(|count| Self::Number(i64::from(*count))).collect()),
             Value::Indices(all) => Self::List(all.iter().map(|index| Self::Number(i64::from(*index))).collect()),
             Value::Grouping(Grouping { values, groups }) => {
-                Self::Grouping(groups.len(), values.iter().map(|own| text(own)).collect())
+                Self::Grouping(groups.len(), values.iter().map(|value| text(value)).collect())
             }
             Value::LabelValues(values) => {
                 Self::List(values.iter().map(|(value, nodes)| text(&format!("{value}: {nodes}"))).collect())

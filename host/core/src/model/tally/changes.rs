@@ -50,7 +50,8 @@ impl<'c> Changes<'c> {
     /// The pods of one node before and after: most are the same.
     fn add_pods(&mut self, (before, old): OnNode<'c>, (after, new): OnNode<'c>) {
         let same_node = are_alike(old, new);
-        let stays = |pod: &Arc<Pod>, others: &[Arc<Pod>]| same_node && others.iter().any(|own| Arc::ptr_eq(own, pod));
+        let stays =
+            |pod: &Arc<Pod>, others: &[Arc<Pod>]| same_node && others.iter().any(|other| Arc::ptr_eq(other, pod));
         let gone = before.iter().filter(|pod| !stays(pod, after)).map(|pod| (pod.as_ref(), old, -1));
         let came = after.iter().filter(|pod| !stays(pod, before)).map(|pod| (pod.as_ref(), new, 1));
         self.pods.extend(gone.chain(came));

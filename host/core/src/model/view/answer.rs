@@ -74,7 +74,9 @@ impl View {
         match read {
             PodRead::Name => Value::text(pod.name()),
             PodRead::Namespace => Value::text(pod.namespace()),
-            PodRead::NamespaceLabel(key) => Value::optional(self.namespace().and_then(|own| own.labels().get(key))),
+            PodRead::NamespaceLabel(key) => {
+                Value::optional(self.namespace().and_then(|namespace| namespace.labels().get(key)))
+            }
             PodRead::NamespaceKnown => Value::flag(self.namespace().is_some()),
             PodRead::Uid => Value::text(pod.uid()),
             PodRead::Label(key) => Value::optional(pod.labels().get(key)),

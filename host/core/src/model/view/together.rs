@@ -26,7 +26,7 @@ impl View {
             });
             groups.push(group);
         }
-        // Only now it is known how many values there are.
+        // The number of values is known only here.
         let none = values.len() as u32;
         for group in &mut groups {
             *group = none.min(*group);

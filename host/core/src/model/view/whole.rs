@@ -33,7 +33,7 @@ impl View {
     pub(crate) fn for_bind(mut self, yields: bool) -> Self {
         let pods = self.slot(0).ok().and_then(|slot| slot.placed.as_deref()).map_or(&[][..], Placed::pods);
         let tentative = self.whole.cluster().filter(|_| !yields).map_or(&[][..], |cluster| cluster.tentative());
-        let is_tentative = |pod: &Pod| tentative.iter().any(|own| own.is_same_object(pod));
+        let is_tentative = |pod: &Pod| tentative.iter().any(|placed| placed.is_same_object(pod));
         let is_gone = |pod: &Pod| pod.nomination().is_some() || pod.is_same_object(&self.pod) || is_tentative(pod);
         let gone: Vec<u32> = (0..).zip(pods).filter(|(_, pod)| is_gone(pod)).map(|(at, _)| at).collect();
         self.whole.leave_out_waiting(yields);
@@ -149,7 +149,7 @@ impl View {
                 else {
                     continue;
                 };
-                if known.pods().iter().any(|own| own.is_same_object(pod)) {
+                if known.pods().iter().any(|placed| placed.is_same_object(pod)) {
                     each(pod, Some(node));
                 }
             }

@@ -70,7 +70,7 @@ pub(super) fn statuses(conditions: Vec<Option<ConditionJson<'_>>>) -> Entries {
 pub(super) fn other_names(addresses: Vec<Option<AddressJson<'_>>>, name: &str) -> Box<[Box<str>]> {
     let mut others: Vec<Box<str>> = Vec::new();
     for AddressJson { address } in addresses.into_iter().flatten() {
-        let is_known = address.is_empty() || address == name || others.iter().any(|own| **own == *address);
+        let is_known = address.is_empty() || address == name || others.iter().any(|known| **known == *address);
         if !is_known {
             others.push(address.into());
         }
