@@ -36,6 +36,8 @@ pub(crate) enum Policy {
     TenantPool,
     /// At most so many pods with the same label `app` on a node; with more lines of its sidecar.
     AtMost(u32, String),
+    /// A rule in CEL.
+    Rule(&'static str),
 }
 
 /// Everything of one case; it derefs to its API server.
@@ -86,6 +88,7 @@ impl Policy {
             Self::AtMost(most, more) => {
                 (guest("at_most"), format!("settings: {{label: app, on_node: {most}}}\n{more}\n"))
             }
+            Self::Rule(text) => return Ok(fs::write(directory.join("rule.yaml"), text)?),
         };
         fs::copy(module, directory.join("rule.wasm"))?;
         Ok(fs::write(directory.join("rule.yaml"), sidecar)?)
@@ -148,6 +151,16 @@ impl Lab {
         self.balancer.add(&new);
         gateways.push(new);
         Ok(())
+    }
+
+    /// Puts a policy in the place of the one there is.
+    pub(crate) fn lay(&self, policy: &Policy) -> Result<()> {
+        policy.lay(self.policies.path())
+    }
+
+    /// What a page of the first gateway says.
+    pub(crate) fn gateway_says(&self, page: &str) -> Result<String> {
+        Ok(self.gateways.borrow()[0].get(page)?.body)
     }
 
     pub(crate) async fn counts(&self) -> Result<Counts> {

@@ -5,6 +5,7 @@
 #![expect(clippy::disallowed_methods, reason = "this program measures time")]
 
 mod api;
+mod closed;
 mod extent;
 mod lab;
 mod places;
@@ -20,6 +21,7 @@ use futures_util::{FutureExt, future::LocalBoxFuture};
 use plimsoll_harness::{binary, policies, use_binary};
 
 use crate::{
+    closed::{Before, Closed},
     extent::Extent,
     lab::{adjacent, spaced},
     places::{Gangs, Reach, Volumes},
@@ -90,6 +92,7 @@ fn cases(args: &Args) -> Vec<Case> {
     let network = Volumes { nodes: 3, pods: 30, most: 10, reach: Reach::All, is_set: false };
     let set = Volumes { nodes: 6, pods: 6, most: 2, reach: Reach::Zone, is_set: true };
     let two = Gangs { nodes: 6, groups: 2, members: 4, singles: 0 };
+    let closed = Closed { first: 100, second: 1_100, before: Before::Nothing };
     let gangs = |gangs: Gangs| gangs.run(args.gang_line.clone(), extent).boxed_local();
     let preemptors = |nodes, pool, free| Preemptors { nodes, pool, free, pods: 8 }.run(extent).boxed_local();
     let full = FullPool { nodes: 1_000, waiting: 2, others: 1, is_mixed: true, outranks: false, is_resolvable: false };
@@ -117,6 +120,11 @@ fn cases(args: &Args) -> Vec<Case> {
         ("wait-500", sample::wait_500(extent).boxed_local()),
         ("unmodelled", sample::unmodelled(extent).boxed_local()),
         ("never", sample::never(extent).boxed_local()),
+        ("closed 1200", closed.run(extent).boxed_local()),
+        ("closed 12000", Closed { second: 11_900, ..closed }.run(extent).boxed_local()),
+        ("closed deleted", Closed { first: 200, second: 200, before: Before::Deletion }.run(extent).boxed_local()),
+        ("closed restart", Closed { before: Before::Restart, ..closed }.run(extent).boxed_local()),
+        ("reload", closed::reload(extent).boxed_local()),
         ("late-volumes 3", local.run(extent).boxed_local()),
         ("late-volumes 6", Volumes { pods: 6, ..local }.run(extent).boxed_local()),
         ("burst-volumes 10", network.run(extent).boxed_local()),
