@@ -115,6 +115,11 @@ pub(crate) async fn reload(extent: Extent) -> Result<Figures> {
     let mut figures = Figures::default();
     figures.add("rounds", rounds);
     figures.add("with the second version's reason", told);
+    // Without any the case would show nothing.
+    let faults = "plimsoll_policy_unasked_faults_total";
+    let page = lab.gateway_says("/metrics")?;
+    let faults = page.lines().filter(|line| line.starts_with(faults));
+    figures.add_text("faults", &faults.collect::<Vec<_>>().join(" "));
     figures.add_text("readyz", &lab.gateway_says("/readyz")?);
     figures.add_counts(&lab.counts().await?.since(&before));
     Ok(figures)
